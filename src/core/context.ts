@@ -1,0 +1,50 @@
+import type { CallOptions } from "./caller.ts";
+import type { Outcome } from "./errors.ts";
+import type { ToolResult } from "./result.ts";
+import type { Session } from "./session.ts";
+
+/** The part of pino's logger that plugins may use: an object of facts first, then a message. */
+export interface Logger {
+  debug(facts: object, message?: string): void;
+  info(facts: object, message?: string): void;
+  warn(facts: object, message?: string): void;
+  error(facts: object, message?: string): void;
+  child(facts: Record<string, unknown>): Logger;
+}
+
+/** What a lifecycle hook is given. */
+export interface LifecycleContext {
+  /** The name that the backend is mounted under. */
+  readonly resource: string;
+  readonly logger: Logger;
+  /** Aborted at the hook's deadline, when nobody waits for it any more, and on shutdown. */
+  readonly signal: AbortSignal;
+}
+
+/** What `initialize` is told of the session it makes. */
+export interface SessionRequest<C = Readonly<Record<string, unknown>>> {
+  readonly workerId: string;
+  readonly tenant: string;
+  readonly sessionId: string;
+  /** The caller's session config over the backend's own, merged one level deep. */
+  readonly config: C;
+}
+
+/** What a tool is given beside its params. */
+export interface ToolContext<D = void> {
+  /** The worker's session; `undefined` in a backend without sessions. */
+  readonly session: [D] extends [void] ? undefined : Session<D>;
+  readonly workerId: string;
+  readonly tenant: string;
+  readonly callId: string;
+  readonly traceId: string;
+  readonly logger: Logger;
+  /** Aborted on timeout, on cancellation and on shutdown; the tool must end its work, not only its wait. */
+  readonly signal: AbortSignal;
+  /** Tells whoever watches the call how far it is; cheap when nobody does. */
+  progress(data: Readonly<Record<string, unknown>>): void;
+  /** Reports that the result, though delivered, is a failure of the model's own work (its code raised, say). */
+  setOutcome(outcome: Extract<Outcome, "ok" | "tool_error" | "limit">): void;
+  /** Calls another tool of the same worker, inside this call's deadline. */
+  call(action: string, params?: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<ToolResult>;
+}

@@ -1,0 +1,22 @@
+/** Every bound of the HTTP door, with its unit in the name. The config's `limits` section sets them in snake case. */
+export interface HttpLimits {
+  /** The largest request body. */
+  readonly bodyBytes: number;
+  /** The deepest nesting of a request body. */
+  readonly bodyDepth: number;
+  readonly headerBytes: number;
+  /** How long a client may take to send its headers, and its whole request. */
+  readonly headersTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+  /** How long an idle connection is kept; longer than the client's own, so that no request meets a closing socket. */
+  readonly keepAliveTimeoutMs: number;
+}
+
+export const defaultHttpLimits: HttpLimits = {
+  bodyBytes: 33_554_432,
+  bodyDepth: 100,
+  headerBytes: 16_384,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 60_000,
+  keepAliveTimeoutMs: 75_000,
+};
