@@ -1,0 +1,114 @@
+import { z } from "zod";
+import { defaultLimitsConfig, limitsSchema } from "./limits.ts";
+
+export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
+
+/** The level names of the known implementation's configs, in any case. */
+const LogLevel = z.preprocess(
+  (level) => (typeof level === "string" ? level.toLowerCase().replace(/^warning$/, "warn") : level),
+  z.enum(LOG_LEVELS),
+);
+
+const Seconds = z.number().positive().max(2_147_483);
+
+const Server = z.strictObject({
+  title: z.string().default("Toolyard"),
+  description: z.string().default("Sandboxes, desktops, indexes and tools for agent workers, behind one call."),
+  host: z.string().min(1).default("127.0.0.1"),
+  /** 0 lets the system choose. */
+  port: z.int().min(0).max(65_535).default(18_890),
+  /** Seconds that an idle session lives; `limits.session_ttl_ms` wins over it. */
+  session_ttl: Seconds.optional(),
+  /** Seconds between two sweeps; `limits.sweep_interval_ms` wins over it. */
+  cleanup_interval: Seconds.optional(),
+  log_level: LogLevel.default("info"),
+  /** The names beside loopback that a Host header may carry. */
+  allowed_hosts: z.array(z.string()).default([]),
+  /** The origins that browsers may call from. */
+  allowed_origins: z.array(z.string()).default([]),
+});
+
+const RESOURCE_NAME = /^[a-z][a-z0-9_-]{0,63}$/i;
+
+const Resource = z
+  .strictObject({
+    enabled: z.boolean().default(true),
+    /** A built-in name, or the path of a module relative to the config file, with `#Export` when it is not the default. */
+    backend: z.string().min(1).optional(),
+    /** The known implementation's name for `backend`. */
+    backend_class: z.string().min(1).optional(),
+    description: z.string().optional(),
+    /** Runs the backend in a worker thread, so that blocking code holds nobody else. */
+    thread: z.boolean().default(false),
+    config: z.record(z.string(), z.unknown()).default({}),
+  })
+  .refine((entry) => entry.backend === undefined || entry.backend_class === undefined, {
+    path: ["backend_class"],
+    error: "it says the same as backend: keep one of them",
+  })
+  .transform(({ backend_class: alias, ...entry }) => ({ ...entry, backend: entry.backend ?? alias }));
+
+const Runtimes = z.strictObject({
+  /** Which runtimes to try, best first; the first that is available serves. */
+  order: z.union([z.literal("auto"), z.array(z.string()).min(1)]).default("auto"),
+  docker: z.record(z.string(), z.unknown()).default({}),
+  local: z.record(z.string(), z.unknown()).default({}),
+  quickjs: z.record(z.string(), z.unknown()).default({}),
+  opensandbox: z.record(z.string(), z.unknown()).default({}),
+  process: z.record(z.string(), z.unknown()).default({}),
+  fake: z.record(z.string(), z.unknown()).default({}),
+});
+
+/** The shape of a config file after its placeholders are filled in; the output has every default. */
+export const configSchema = z
+  .strictObject({
+    $schema: z.string().optional(),
+    server: Server.prefault({}),
+    resources: z
+      .record(z.string().regex(RESOURCE_NAME, { error: "a resource is named with letters, digits, - and _" }), Resource)
+      .default({}),
+    /** Keys and settings of API tools, by the tool's own name for them. */
+    apis: z.record(z.string(), z.unknown()).default({}),
+    warmup: z
+      .strictObject({
+        enabled: z.boolean().default(false),
+        /** All of them by default. */
+        resources: z.array(z.string()).optional(),
+      })
+      .prefault({}),
+    runtimes: Runtimes.prefault({}),
+    limits: limitsSchema.optional(),
+    security: z.strictObject({ allowed_origins: z.array(z.string()).default([]) }).prefault({}),
+  })
+  .transform(({ $schema: _, limits, ...config }) => ({
+    ...config,
+    limits: {
+      ...defaultLimitsConfig,
+      ...(config.server.session_ttl !== undefined && { session_ttl_ms: config.server.session_ttl * 1000 }),
+      ...(config.server.cleanup_interval !== undefined && { sweep_interval_ms: config.server.cleanup_interval * 1000 }),
+      ...limits,
+    },
+  }))
+  .superRefine((config, context) => {
+    const { limits } = config;
+    const bounded = [
+      ["session_ttl_ms", "max_session_ttl_ms"],
+      ["call_timeout_ms", "max_call_timeout_ms"],
+    ] as const;
+    for (const [name, maximum] of bounded) {
+      if (limits[name] <= limits[maximum]) continue;
+      const message = `${limits[name]} is above limits.${maximum}, which is ${limits[maximum]}`;
+      context.addIssue({ code: "custom", path: ["limits", name], message });
+    }
+    for (const name of config.warmup.resources ?? []) {
+      if (Object.hasOwn(config.resources, name)) continue;
+      const message = `there is no resource "${name}"`;
+      context.addIssue({ code: "custom", path: ["warmup", "resources"], message });
+    }
+  });
+
+/** A config as the server reads it: checked, with every default filled in. */
+export type Config = z.output<typeof configSchema>;
+
+/** What a config says of one mounted backend. */
+export type ResourceConfig = Config["resources"][string];
