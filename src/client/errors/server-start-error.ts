@@ -1,0 +1,25 @@
+import { ClientError } from "./client-error.ts";
+
+/** How an auto-started server ended, as far as its parent knows. */
+export interface ServerExit {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  /** The last lines that it wrote to stderr. */
+  readonly stderrTail: string;
+}
+
+/** The server that the client started did not come up. */
+export class ServerStartError extends ClientError {
+  override readonly name = "ServerStartError";
+  readonly exit: ServerExit;
+
+  constructor(reason: string, exit: ServerExit, cause?: unknown) {
+    const tail = exit.stderrTail.trim();
+    super(
+      tail === "" ? `the server did not start: ${reason}` : `the server did not start: ${reason}\n${tail}`,
+      "Run `toolyard serve` with the same options to see the whole log, and `toolyard doctor` for what is missing.",
+      cause,
+    );
+    this.exit = exit;
+  }
+}

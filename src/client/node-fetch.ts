@@ -1,0 +1,87 @@
+import * as http from "node:http";
+import * as https from "node:https";
+import { Readable } from "node:stream";
+
+/** A `fetch` over a connection pool of its own. */
+export interface NodeFetch {
+  readonly fetch: typeof globalThis.fetch;
+  /** Closes the idle connections; those in use close when their request ends. */
+  close(): void;
+}
+
+/** Idle connections end before the server's 75 s, so that no request meets a closing socket. */
+const IDLE_TIMEOUT_MS = 30_000;
+const MAX_IDLE_CONNECTIONS = 1_024;
+const NULL_BODY_STATUSES = new Set([204, 205, 304]);
+
+/**
+ * Creates a `fetch` over `node:http`, where Node's global one will not do.
+ *
+ * The global `fetch` gives up on any answer that takes longer than 300 s and cannot be told otherwise without another
+ * dependency; a tool may run for an hour. It also shares its pool with the rest of the process.
+ */
+export function createNodeFetch(): NodeFetch {
+  const options = { keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS, timeout: IDLE_TIMEOUT_MS };
+  const plain = new http.Agent(options);
+  const secure = new https.Agent(options);
+  return {
+    fetch: async (input, init) => {
+      const request = new Request(input, init);
+      const isSecure = request.url.startsWith("https:");
+      try {
+        return await send(request, isSecure ? https.request : http.request, isSecure ? secure : plain);
+      } catch (error) {
+        request.signal.throwIfAborted();
+        // The message by which fetch-compatible callers recognise a network failure.
+        throw new TypeError("fetch failed", { cause: error });
+      }
+    },
+    close: () => {
+      closeIdle(plain);
+      closeIdle(secure);
+    },
+  };
+}
+
+/** Unlike `agent.destroy()`, leaves the connections on which another worker's request runs. */
+function closeIdle(agent: http.Agent): void {
+  for (const sockets of Object.values(agent.freeSockets)) {
+    for (const socket of [...(sockets ?? [])]) socket.destroy();
+  }
+}
+
+async function send(request: Request, start: typeof http.request, agent: http.Agent): Promise<Response> {
+  const body = request.body === null ? undefined : Buffer.from(await request.arrayBuffer());
+  const incoming = await new Promise<http.IncomingMessage>((resolve, reject) => {
+    const headers = {
+      ...Object.fromEntries(request.headers),
+      ...(body === undefined ? {} : { "content-length": body.byteLength }),
+    };
+    const outgoing = start(request.url, { agent, method: request.method, signal: request.signal, headers });
+    outgoing.once("response", resolve);
+    outgoing.on("error", reject);
+    outgoing.end(body);
+  });
+  return toResponse(incoming);
+}
+
+/** Reads the body at once, so that a connection that is cut inside it fails the request; a stream of events stays one. */
+async function toResponse(incoming: http.IncomingMessage): Promise<Response> {
+  const status = incoming.statusCode ?? 0;
+  const init = { status, statusText: incoming.statusMessage ?? "", headers: toHeaders(incoming) };
+  if (incoming.headers["content-type"]?.startsWith("text/event-stream")) {
+    // Node's own web streams, typed a second time by the DOM's names.
+    return new Response(Readable.toWeb(incoming) as ReadableStream<Uint8Array>, init);
+  }
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk);
+  return new Response(NULL_BODY_STATUSES.has(status) ? null : Buffer.concat(chunks), init);
+}
+
+function toHeaders(incoming: http.IncomingMessage): Headers {
+  const headers = new Headers();
+  for (const [name, values] of Object.entries(incoming.headersDistinct)) {
+    for (const value of values ?? []) headers.append(name, value);
+  }
+  return headers;
+}

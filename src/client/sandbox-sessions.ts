@@ -1,0 +1,232 @@
+import type { Clock } from "../core/clock.ts";
+import type { ToolFailure } from "../core/result.ts";
+import { isJsonObject } from "./envelope.ts";
+import { ServerError } from "./errors/server-error.ts";
+import type { HttpServiceClient, SessionOptions } from "./http-client.ts";
+import { ToolResources } from "./tool-resources.ts";
+
+/** One resource, several, or several with a config each; `custom_name` and `ttl` (seconds) are taken out of a config. */
+export type SessionsRequest = string | readonly string[] | Readonly<Record<string, object | null | undefined>>;
+
+/** What came of one session. */
+export interface SessionOutcome {
+  /** `exists` counts as a success: the worker had the session before. */
+  readonly status: "success" | "exists" | "error";
+  readonly session_id: string | null;
+  readonly session_name: string | null;
+  /** Whether the session has the config that was asked for; an existing one keeps its own. */
+  readonly config_applied: boolean;
+  readonly message: string;
+  readonly error?: ToolFailure;
+}
+
+/** What came of creating sessions, by resource. */
+export interface SessionsCreated {
+  readonly status: "success" | "partial" | "error";
+  readonly create_time_ms: number;
+  readonly total: number;
+  readonly success: number;
+  readonly sessions: Readonly<Record<string, SessionOutcome>>;
+}
+
+/** What came of ending sessions, by resource. */
+export interface SessionsDestroyed {
+  readonly status: "success" | "partial" | "error";
+  readonly total: number;
+  readonly success: number;
+  readonly details: Readonly<
+    Record<
+      string,
+      { readonly status: "success" | "error"; readonly session_id: string | null; readonly message: string }
+    >
+  >;
+}
+
+/** A session that took another's place. */
+export interface SessionReinitialized {
+  readonly status: "success";
+  readonly resource_type: string;
+  /** `null` when there was no session. */
+  readonly old_session_id: string | null;
+  readonly session_id: string;
+  readonly session_name: string;
+}
+
+interface Remembered {
+  readonly id: string;
+  /** Made by this facade, which therefore ends it. */
+  readonly own: boolean;
+}
+
+/** Makes and ends a facade's sessions, and remembers their ids so that no call runs in another one. */
+export class SandboxSessions {
+  readonly #client: HttpServiceClient;
+  readonly #clock: Clock;
+  readonly #remembered = new Map<string, Remembered>();
+  #resources: Promise<ToolResources> | undefined;
+
+  constructor(client: HttpServiceClient, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  /** The session that an action must run in; `undefined` when none was created for its resource. */
+  async sessionIdFor(action: string): Promise<string | undefined> {
+    if (this.#remembered.size === 0) return undefined;
+    this.#resources ??= this.#loadResources();
+    const resource = (await this.#resources).resourceOf(action) ?? action.split(":", 1)[0];
+    return resource === undefined ? undefined : this.#remembered.get(resource)?.id;
+  }
+
+  async create(request: SessionsRequest, shared: object, options: SessionOptions): Promise<SessionsCreated> {
+    const startedAt = this.#clock.now();
+    const wanted = toWanted(request, shared);
+    const outcomes = await settleEach(wanted, ([resource, config]) => this.#createOne(resource, config, options));
+    const success = outcomes.filter(([, outcome]) => outcome.status !== "error").length;
+    return {
+      status: toStatus(success, outcomes.length),
+      create_time_ms: this.#clock.now() - startedAt,
+      total: outcomes.length,
+      success,
+      sessions: Object.fromEntries(outcomes),
+    };
+  }
+
+  async destroy(resources: string | readonly string[] | undefined): Promise<SessionsDestroyed> {
+    const named = typeof resources === "string" ? [resources] : resources;
+    const all = named ?? (await this.#client.listSessions()).map((session) => session.resource_type);
+    const outcomes = await settleEach(
+      all.map((resource) => [resource, undefined] as const),
+      async ([resource]) => {
+        try {
+          const { session_id, message } = await this.#client.destroySession(resource);
+          return { status: "success" as const, session_id, message };
+        } catch (error) {
+          if (!(error instanceof ServerError)) throw error;
+          return { status: "error" as const, session_id: null, message: error.message };
+        } finally {
+          this.#remembered.delete(resource);
+        }
+      },
+    );
+    const success = outcomes.filter(([, outcome]) => outcome.status === "success").length;
+    return {
+      status: toStatus(success, outcomes.length),
+      total: outcomes.length,
+      success,
+      details: Object.fromEntries(outcomes),
+    };
+  }
+
+  async reinitialize(resource: string, config: object, options: SessionOptions): Promise<SessionReinitialized> {
+    const oldSessionId = await this.#endLive(resource);
+    const { config: own, options: named } = splitConfig(config, options);
+    const created = await this.#client.createSession(resource, own, named);
+    this.#remembered.set(resource, { id: created.session_id, own: created.status !== "exists" });
+    return {
+      status: "success",
+      resource_type: resource,
+      old_session_id: oldSessionId,
+      session_id: created.session_id,
+      session_name: created.session_name,
+    };
+  }
+
+  /** Ends the sessions that this facade made, and no others; one that cannot be ended now ends by its ttl. */
+  async destroyOwn(): Promise<void> {
+    const own = [...this.#remembered].filter(([, session]) => session.own);
+    this.#remembered.clear();
+    await Promise.allSettled(own.map(([resource, { id }]) => this.#client.destroySession(resource, { sessionId: id })));
+  }
+
+  /** Lets go of every session without ending it. */
+  forget(): void {
+    this.#remembered.clear();
+  }
+
+  async #createOne(resource: string, given: object, options: SessionOptions): Promise<SessionOutcome> {
+    const { config, options: named } = splitConfig(given, options);
+    try {
+      const created = await this.#client.createSession(resource, config, named);
+      const exists = created.status === "exists";
+      const known = this.#remembered.get(resource);
+      this.#remembered.set(resource, {
+        id: created.session_id,
+        own: !exists || (known?.own === true && known.id === created.session_id),
+      });
+      return {
+        status: exists ? "exists" : "success",
+        session_id: created.session_id,
+        session_name: created.session_name,
+        config_applied: !exists,
+        message: exists ? "the session was there already and keeps its config" : "the session was created",
+      };
+    } catch (error) {
+      if (!(error instanceof ServerError)) throw error;
+      const { message, failure } = error;
+      return { status: "error", session_id: null, session_name: null, config_applied: false, message, error: failure };
+    }
+  }
+
+  async #endLive(resource: string): Promise<string | null> {
+    try {
+      return (await this.#client.destroySession(resource)).session_id;
+    } catch (error) {
+      const gone = error instanceof ServerError && ["session_not_found", "session_expired"].includes(error.error);
+      if (gone) return null;
+      throw error;
+    } finally {
+      this.#remembered.delete(resource);
+    }
+  }
+
+  async #loadResources(): Promise<ToolResources> {
+    try {
+      return new ToolResources(await this.#client.listTools({ includeHidden: true }));
+    } catch (error) {
+      // The next call asks again.
+      this.#resources = undefined;
+      throw error;
+    }
+  }
+}
+
+function toWanted(request: SessionsRequest, shared: object): readonly (readonly [string, object])[] {
+  if (typeof request === "string") return [[request, shared]];
+  if (isList(request)) return request.map((resource) => [resource, shared] as const);
+  return Object.entries(request).map(([resource, config]) => [resource, { ...shared, ...config }] as const);
+}
+
+function isList(request: SessionsRequest): request is readonly string[] {
+  return Array.isArray(request);
+}
+
+function splitConfig(given: object, options: SessionOptions): { config: object; options: SessionOptions } {
+  if (!isJsonObject(given)) return { config: given, options };
+  const { custom_name: customName, ttl, ...config } = given;
+  return {
+    config,
+    options: {
+      ...options,
+      ...(typeof customName === "string" ? { customName } : {}),
+      ...(typeof ttl === "number" ? { ttlMs: ttl * 1000 } : {}),
+    },
+  };
+}
+
+function toStatus(success: number, total: number): "success" | "partial" | "error" {
+  if (success === total) return "success";
+  return success === 0 ? "error" : "partial";
+}
+
+/** Does all of them together and lets each end, so that nothing is made that nobody remembers; then throws the first failure. */
+async function settleEach<V, R>(
+  entries: readonly (readonly [string, V])[],
+  act: (entry: readonly [string, V]) => Promise<R>,
+): Promise<readonly (readonly [string, R])[]> {
+  const settled = await Promise.allSettled(entries.map(act));
+  return settled.map((one, index) => {
+    if (one.status === "rejected") throw one.reason;
+    return [entries[index]?.[0] ?? "", one.value] as const;
+  });
+}

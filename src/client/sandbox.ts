@@ -1,0 +1,283 @@
+import { randomUUID } from "node:crypto";
+import type { ToolListing } from "../core/caller.ts";
+import { systemClock } from "../core/clock.ts";
+import { ToolyardError } from "../core/errors.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { ActionArguments, ActionName, ActionResult } from "./action-map.ts";
+import type * as answers from "./answers.ts";
+import type { BatchCall, BatchOptions, HttpCallOptions } from "./call-request.ts";
+import { ClientError } from "./errors/client-error.ts";
+import { findServer } from "./find-server.ts";
+import { HttpServiceClient, type HttpServiceClientOptions, type SessionOptions } from "./http-client.ts";
+import {
+  SandboxSessions,
+  type SessionReinitialized,
+  type SessionsCreated,
+  type SessionsDestroyed,
+  type SessionsRequest,
+} from "./sandbox-sessions.ts";
+import type { ServerShare } from "./shared-server.ts";
+
+/** How a sandbox finds or starts its server, and as whom it calls. */
+export interface SandboxOptions extends Omit<HttpServiceClientOptions, "baseUrl"> {
+  /** A running server; when absent, the sandbox starts one of its own, which ends with it. */
+  readonly serverUrl?: string;
+  /** Whether to start a server on `serverUrl`'s port when none answers there. @default false */
+  readonly autoStart?: boolean;
+  /** The config file of a server that is started here. @default the package's own */
+  readonly configPath?: string;
+  /** The data folder of a server that is started here. */
+  readonly dataDir?: string;
+  /** The program of a server that is started here. @default the package's own */
+  readonly serverEntry?: URL;
+  /** Backends to prepare before {@link Sandbox.start} returns; `true` for all. @default none */
+  readonly warmup?: boolean | readonly string[];
+  /** Milliseconds that a server started here has to come up. @default 30_000 */
+  readonly startupTimeoutMs?: number;
+  /** Milliseconds between heartbeats while the sandbox is open; 0 for none. @default 30_000 */
+  readonly heartbeatIntervalMs?: number;
+  /** Whether {@link Sandbox.close} leaves the sessions that this sandbox made. @default false */
+  readonly keepSessions?: boolean;
+}
+
+interface Open {
+  readonly client: HttpServiceClient;
+  readonly sessions: SandboxSessions;
+  readonly share: ServerShare | undefined;
+}
+
+/**
+ * One worker's tools behind one object: starts or finds the server, keeps its sessions alive and ends them.
+ *
+ * Sandboxes of one process with the same server options share one server. The first method that needs the server starts
+ * it. Once a session was created, the calls on its resource run in that session or fail with `session_expired` or
+ * `session_not_found`; they never get a fresh one unasked.
+ *
+ * @example
+ * ```ts
+ * await using sandbox = await Sandbox.open();
+ * const { text } = await sandbox.execute("code:run", { language: "javascript", code: "6 * 7" });
+ * ```
+ */
+export class Sandbox {
+  readonly workerId: string;
+  readonly #options: SandboxOptions;
+  #open: Promise<Open> | undefined;
+  #client: HttpServiceClient | undefined;
+  #closed = false;
+
+  /** Does no I/O. */
+  constructor(options: SandboxOptions = {}) {
+    this.#options = options;
+    this.workerId = options.workerId ?? `sandbox_${randomUUID().slice(0, 8)}`;
+  }
+
+  /** Makes a sandbox and starts it. */
+  static async open(options: SandboxOptions = {}): Promise<Sandbox> {
+    const sandbox = new Sandbox(options);
+    await sandbox.start();
+    return sandbox;
+  }
+
+  /** The client underneath; `undefined` until started. */
+  get client(): HttpServiceClient | undefined {
+    return this.#client;
+  }
+
+  /** Where the server listens; `undefined` until started. */
+  get serverUrl(): string | undefined {
+    return this.#client?.baseUrl;
+  }
+
+  /**
+   * Finds the server or starts it, and warms up what the options ask for; does nothing when started already.
+   *
+   * @throws ServerStartError when a server of its own does not come up; ConnectionError when none answers at `serverUrl`;
+   * ToolyardError `backend_unavailable` when a backend cannot be warmed up.
+   */
+  async start(): Promise<void> {
+    await this.#started();
+  }
+
+  /** Prepares backends ahead of their first call; all of them when none is named. */
+  async warmup(backends?: string | readonly string[]): Promise<answers.WarmupReport> {
+    const { client } = await this.#started();
+    return client.warmup(typeof backends === "string" ? [backends] : backends);
+  }
+
+  /** Says which backends are warm. */
+  async warmupStatus(): Promise<answers.WarmupStatus> {
+    return (await this.#started()).client.warmupStatus();
+  }
+
+  /**
+   * Makes the worker's sessions on one resource or several, together; what failed is said per resource.
+   *
+   * @throws ConnectionError when the server did not answer.
+   */
+  async createSession(
+    request: SessionsRequest,
+    config: object = {},
+    options: SessionOptions = {},
+  ): Promise<SessionsCreated> {
+    return (await this.#started()).sessions.create(request, config, options);
+  }
+
+  /** Ends the worker's sessions on these resources, or all of them, after their running calls. */
+  async destroySession(resources?: string | readonly string[]): Promise<SessionsDestroyed> {
+    return (await this.#started()).sessions.destroy(resources);
+  }
+
+  /**
+   * Ends the session on a resource, if there is one, and makes a new one with this config.
+   *
+   * @throws ServerError when the new one cannot be made; the old one is gone then, too.
+   */
+  async reinitialize(
+    resource: string,
+    config: object = {},
+    options: SessionOptions = {},
+  ): Promise<SessionReinitialized> {
+    return (await this.#started()).sessions.reinitialize(resource, config, options);
+  }
+
+  /**
+   * Calls an action that the compiler knows and returns its data.
+   *
+   * @throws ServerError when the call failed, with the tool's own error name, message and details; `session_expired` or
+   * `session_not_found` when the session that was created for it is gone.
+   */
+  async execute<A extends ActionName>(
+    action: A,
+    ...rest: ActionArguments<HttpCallOptions>[A]
+  ): Promise<ActionResult<A>> {
+    const [params, options] = rest;
+    const { client } = await this.#started();
+    return client.executeUntyped<ActionResult<A>>(action, params ?? {}, await this.#inSession(action, options ?? {}));
+  }
+
+  /** Calls any action; a failed call is a value, not a throw. */
+  async call(action: string, params: object = {}, options: HttpCallOptions = {}): Promise<ToolResult> {
+    const { client } = await this.#started();
+    return client.call(action, params, await this.#inSession(action, options));
+  }
+
+  /** Runs several calls in one request; each call's failure is a value in `results`. */
+  async batch(calls: readonly BatchCall[], options: BatchOptions = {}): Promise<answers.BatchResult> {
+    const { client } = await this.#started();
+    const bound = await Promise.all(calls.map((call) => this.#inSession(call.action, call)));
+    return client.executeBatch(bound, options);
+  }
+
+  /** Tells the server that the worker is alive; done by itself every `heartbeatIntervalMs`. */
+  async heartbeat(): Promise<answers.HeartbeatReport> {
+    return (await this.#started()).client.heartbeat();
+  }
+
+  /** Moves the expiry of one session, or of all of the worker's when no resource is given. */
+  async refresh(resource?: string, options: { readonly ttlMs?: number } = {}): Promise<answers.SessionRefreshed> {
+    return (await this.#started()).client.refreshSession(resource, options);
+  }
+
+  /** Lists the worker's sessions, of one resource or of all. */
+  async listSessions(resource?: string): Promise<readonly answers.SessionListing[]> {
+    return (await this.#started()).client.listSessions(resource);
+  }
+
+  /** Lists the tools with their schemas. */
+  async tools(options: { readonly includeHidden?: boolean } = {}): Promise<readonly ToolListing[]> {
+    return (await this.#started()).client.listTools(options);
+  }
+
+  /** Lists what the worker holds. */
+  async status(): Promise<answers.WorkerStatus> {
+    return (await this.#started()).client.getStatus();
+  }
+
+  /**
+   * Stops the server, also for others who use it, and closes this sandbox.
+   *
+   * @throws ServerError when the server refuses.
+   */
+  async shutdownServer(options: { readonly force?: boolean; readonly cleanupSessions?: boolean } = {}): Promise<void> {
+    const { client, sessions: own } = await this.#started();
+    await client.shutdownServer(options);
+    own.forget();
+    await this.close();
+  }
+
+  /**
+   * Ends the sessions that this sandbox made and its share of a server that was started for it.
+   *
+   * Safe to call more than once; never throws for a server that is gone. A closed sandbox cannot be started again.
+   */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const opening = this.#open;
+    this.#open = undefined;
+    const open = await opening?.catch(() => undefined);
+    if (open === undefined) return;
+    try {
+      if (this.#options.keepSessions !== true) await open.sessions.destroyOwn();
+      await open.client.close();
+    } finally {
+      await open.share?.release();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #inSession<O extends object & { readonly sessionId?: string }>(action: string, given: O): Promise<O> {
+    if (given.sessionId !== undefined) return given;
+    const { sessions } = await this.#started();
+    const sessionId = await sessions.sessionIdFor(action);
+    return sessionId === undefined ? given : { ...given, sessionId };
+  }
+
+  #started(): Promise<Open> {
+    if (this.#closed) {
+      return Promise.reject(new ClientError("the sandbox is closed", "Open another one with Sandbox.open()."));
+    }
+    this.#open ??= this.#connect();
+    return this.#open;
+  }
+
+  async #connect(): Promise<Open> {
+    let share: ServerShare | undefined;
+    let client: HttpServiceClient | undefined;
+    try {
+      share = await findServer(this.#options);
+      client = this.#createClient(share?.server.url ?? this.#options.serverUrl);
+      await client.connect();
+      await this.#warmAtStart(client);
+      this.#client = client;
+      return { client, share, sessions: new SandboxSessions(client, this.#options.clock ?? systemClock) };
+    } catch (error) {
+      // The next method tries again.
+      this.#open = undefined;
+      await client?.close();
+      await share?.release();
+      throw error;
+    }
+  }
+
+  #createClient(baseUrl: string | undefined): HttpServiceClient {
+    return new HttpServiceClient({
+      heartbeatIntervalMs: 30_000,
+      ...this.#options,
+      workerId: this.workerId,
+      ...(baseUrl === undefined ? {} : { baseUrl }),
+    });
+  }
+
+  async #warmAtStart(client: HttpServiceClient): Promise<void> {
+    const { warmup = false } = this.#options;
+    if (warmup === false) return;
+    const report = await client.warmup(warmup === true ? undefined : warmup);
+    if (report.status === "success") return;
+    const details = { results: report.results, errors: report.errors ?? {} };
+    throw new ToolyardError("backend_unavailable", "not every backend could be warmed up", { details });
+  }
+}

@@ -1,0 +1,87 @@
+import type { ToolListing } from "../core/caller.ts";
+import type * as answers from "./answers.ts";
+import { isJsonObject } from "./envelope.ts";
+import { ProtocolError } from "./errors/protocol-error.ts";
+import { expectPlain } from "./expect-answer.ts";
+import { LIFECYCLE_TIMEOUT_MS, QUICK_TIMEOUT_MS } from "./timeouts.ts";
+import type { Exchange, Transport } from "./transport.ts";
+
+/** What a server answers to anyone, whichever worker asks. */
+export class ServerClient {
+  protected readonly transport: Transport;
+
+  constructor(transport: Transport) {
+    this.transport = transport;
+  }
+
+  /** The server's root, without a slash at the end. */
+  get baseUrl(): string {
+    return this.transport.baseUrl;
+  }
+
+  /** Lists the tools with their schemas. */
+  async listTools({ includeHidden = false }: { readonly includeHidden?: boolean } = {}): Promise<
+    readonly ToolListing[]
+  > {
+    const path = `/api/v1/tools?include_hidden=${includeHidden}`;
+    const { tools } = await this.#plain<{ readonly tools: readonly ToolListing[] }>({ method: "GET", path });
+    return tools;
+  }
+
+  /**
+   * Gets one tool, with its schemas.
+   *
+   * @throws ServerError `unknown_name` when there is no such tool.
+   */
+  async getToolSchema(name: string): Promise<ToolListing> {
+    return this.#plain({ method: "GET", path: `/api/v1/tools/${encodeURIComponent(name)}/schema` });
+  }
+
+  /** Prepares backends ahead of their first call; all of them when none is named. */
+  async warmup(backends?: readonly string[]): Promise<answers.WarmupReport> {
+    const body = { backends: backends ?? null };
+    return this.#plain({ method: "POST", path: "/api/v1/warmup", body, timeoutMs: LIFECYCLE_TIMEOUT_MS });
+  }
+
+  /** Says which backends are warm. */
+  async warmupStatus(): Promise<answers.WarmupStatus> {
+    return this.#plain({ method: "GET", path: "/api/v1/warmup/status" });
+  }
+
+  /** Asks whether the server lives; `timeoutMs` and `maxRetries` are for detecting one that may not be there. */
+  async health(options: Pick<Partial<Exchange>, "timeoutMs" | "maxRetries"> = {}): Promise<answers.HealthReport> {
+    const exchange = {
+      method: "GET",
+      path: "/health",
+      timeoutMs: QUICK_TIMEOUT_MS,
+      repeatable: true,
+      ...options,
+    } as const;
+    const answer = await this.transport.exchange(exchange);
+    if (answer.status !== 200 || !isJsonObject(answer.body) || typeof answer.body["status"] !== "string") {
+      throw new ProtocolError(answer.status, "GET", answer.url, JSON.stringify(answer.body));
+    }
+    const health = expectPlain<answers.HealthReport>(answer, "GET");
+    for (const feature of health.features ?? []) this.transport.features.add(feature);
+    return health;
+  }
+
+  /** Asks what the server can serve now; a server that is not ready answers, too. */
+  async ready(): Promise<answers.ReadyReport> {
+    return this.#plain({ method: "GET", path: "/ready", maxRetries: 0 }, [503]);
+  }
+
+  /** Stops the server for everyone, after its running calls unless `force` cancels them. */
+  async shutdownServer({ force = false, cleanupSessions = true } = {}): Promise<answers.ShutdownReport> {
+    const body = { force, cleanup_sessions: cleanupSessions };
+    return this.#plain({ method: "POST", path: "/api/v1/server/shutdown", body, timeoutMs: LIFECYCLE_TIMEOUT_MS });
+  }
+
+  async #plain<T>(
+    request: Pick<Exchange, "method" | "path"> & Partial<Exchange>,
+    acceptedStatuses: readonly number[] = [],
+  ): Promise<T> {
+    const exchange = { timeoutMs: QUICK_TIMEOUT_MS, repeatable: request.method === "GET", ...request };
+    return expectPlain<T>(await this.transport.exchange(exchange), exchange.method, acceptedStatuses);
+  }
+}

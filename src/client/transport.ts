@@ -1,0 +1,169 @@
+import ky, { isHTTPError, isTimeoutError, type KyInstance } from "ky";
+import { MAX_DELAY_MS } from "../core/clock.ts";
+import { ToolyardError } from "../core/errors.ts";
+import { ConnectionError } from "./errors/connection-error.ts";
+import { ProtocolError } from "./errors/protocol-error.ts";
+import { createNodeFetch } from "./node-fetch.ts";
+import { findConnectFailure, mayRepeat } from "./repeat.ts";
+
+export interface TransportOptions {
+  readonly baseUrl: string;
+  readonly apiKey?: string | undefined;
+  readonly maxRetries: number;
+  readonly retryDelayMs: number;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+}
+
+/** One request, with what the transport must know to decide about sending it again. */
+export interface Exchange {
+  readonly method: "GET" | "POST";
+  /** From the root of the server, with its query. */
+  readonly path: string;
+  readonly body?: object;
+  /** Milliseconds for one attempt; `false` waits as long as the connection lives. */
+  readonly timeoutMs: number | false;
+  /** Whether sending it twice does no more than sending it once. */
+  readonly repeatable: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+  /** In place of the transport's own. */
+  readonly maxRetries?: number;
+}
+
+/** What came back, whatever its status. */
+export interface Answer {
+  readonly status: number;
+  readonly url: string;
+  readonly body: unknown;
+}
+
+const LONGEST_RETRY_AFTER_MS = 60_000;
+const LONGEST_BACKOFF_MS = 10_000;
+/** Statuses that may ask for the same request again; `mayRepeat` decides. */
+const REPEAT_STATUSES = [429, 503];
+
+/** Sends requests over one connection pool, which every client made by `forWorker` shares. */
+export class Transport {
+  readonly baseUrl: string;
+  /** What the server announced in `/health`; empty until it was asked. */
+  readonly features = new Set<string>();
+  readonly #ky: KyInstance;
+  readonly #closePool: () => void;
+  readonly #maxRetries: number;
+  readonly #retryDelayMs: number;
+
+  constructor(options: TransportOptions) {
+    this.baseUrl = parseBaseUrl(options.baseUrl);
+    const pool = options.fetch === undefined ? createNodeFetch() : undefined;
+    this.#closePool = () => pool?.close();
+    this.#maxRetries = options.maxRetries;
+    this.#retryDelayMs = options.retryDelayMs;
+    const fetch = pool?.fetch ?? options.fetch;
+    this.#ky = ky.create({
+      ...(fetch === undefined ? {} : { fetch }),
+      headers: {
+        accept: "application/json",
+        ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }),
+      },
+      throwHttpErrors: (status) => REPEAT_STATUSES.includes(status),
+    });
+  }
+
+  /**
+   * Sends one request and reads its JSON answer, whatever its status.
+   *
+   * @throws ConnectionError when no answer came; ProtocolError when it is not JSON; the signal's reason when aborted.
+   */
+  async exchange(exchange: Exchange): Promise<Answer> {
+    const url = `${this.baseUrl}${exchange.path}`;
+    const body = exchange.body === undefined ? undefined : stringifyBody(exchange.body);
+    const { status, text } = await this.#attempts(exchange, url, body);
+    return { status, url, body: parseAnswer(exchange, url, status, text) };
+  }
+
+  /** Closes idle connections; the transport stays usable and opens new ones. */
+  close(): void {
+    this.#closePool();
+  }
+
+  async #attempts(
+    exchange: Exchange,
+    url: string,
+    body: string | undefined,
+  ): Promise<{ status: number; text: string }> {
+    try {
+      const response = await this.#ky(url, {
+        method: exchange.method,
+        timeout: exchange.timeoutMs === false ? false : Math.min(exchange.timeoutMs, MAX_DELAY_MS),
+        retry: this.#retry(exchange),
+        headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...exchange.headers },
+        ...(body === undefined ? {} : { body }),
+        ...(exchange.signal === undefined ? {} : { signal: exchange.signal }),
+      });
+      return { status: response.status, text: await response.text() };
+    } catch (error) {
+      if (isHTTPError(error)) {
+        const { data } = error;
+        return { status: error.response.status, text: typeof data === "string" ? data : JSON.stringify(data ?? "") };
+      }
+      exchange.signal?.throwIfAborted();
+      throw toConnectionError(error, exchange, url);
+    }
+  }
+
+  #retry(exchange: Exchange) {
+    const limit = exchange.maxRetries ?? this.#maxRetries;
+    return {
+      limit,
+      methods: ["get", "post"],
+      statusCodes: REPEAT_STATUSES,
+      afterStatusCodes: REPEAT_STATUSES,
+      maxRetryAfter: LONGEST_RETRY_AFTER_MS,
+      backoffLimit: LONGEST_BACKOFF_MS,
+      delay: (attempt: number) => this.#retryDelayMs * 2 ** (attempt - 1),
+      // Workers that failed together must not come back together.
+      jitter: (delayMs: number) => delayMs * (0.5 + Math.random() / 2),
+      // `undefined` lets ky go on to its own rules, which know Retry-After.
+      shouldRetry: ({ error }: { error: Error }) => (mayRepeat(error, exchange.repeatable) ? undefined : false),
+    };
+  }
+}
+
+function parseBaseUrl(baseUrl: string): string {
+  if (!URL.canParse(baseUrl)) {
+    throw new ToolyardError("invalid_url", `the server's url is not an absolute one: ${JSON.stringify(baseUrl)}`);
+  }
+  const { protocol } = new URL(baseUrl);
+  if (protocol !== "http:" && protocol !== "https:") {
+    throw new ToolyardError("invalid_url", `the server's url must be http or https: ${JSON.stringify(baseUrl)}`);
+  }
+  return baseUrl.replace(/\/+$/, "");
+}
+
+function stringifyBody(body: object): string {
+  try {
+    return JSON.stringify(body);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new ToolyardError("invalid_input", `the request cannot be sent as JSON: ${reason}`, { cause });
+  }
+}
+
+function parseAnswer(exchange: Exchange, url: string, status: number, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ProtocolError(status, exchange.method, url, text);
+  }
+}
+
+function toConnectionError(error: unknown, exchange: Exchange, url: string): ConnectionError {
+  if (isTimeoutError(error)) {
+    return new ConnectionError("timeout", exchange.method, url, `no answer within ${exchange.timeoutMs} ms`, error);
+  }
+  const unreached = findConnectFailure(error);
+  if (unreached !== undefined) {
+    return new ConnectionError("unreachable", exchange.method, url, `no connection (${unreached})`, error);
+  }
+  return new ConnectionError("interrupted", exchange.method, url, "the connection ended before the answer", error);
+}

@@ -1,0 +1,48 @@
+// The public entry, by name: the contract for authors of plugins, and the client. It must stay cheap to import, so
+// nothing here may lead to the server, to a runtime or to a native module.
+
+export type { ActionsOf, Action } from "./core/action.ts";
+export { Backend, type BackendHealth, type BackendSetup } from "./core/backend.ts";
+export type { ActionCaller, CallerKind, CallOptions, ToolListing } from "./core/caller.ts";
+export { type Clock, systemClock } from "./core/clock.ts";
+export type { LifecycleContext, Logger, SessionRequest, ToolContext } from "./core/context.ts";
+export { type ErrorName, type ErrorOptions, ERRORS, type Outcome, ToolyardError } from "./core/errors.ts";
+export type { Envelope } from "./core/protocol.ts";
+export type { ResultMeta, ToolFailure, ToolResult } from "./core/result.ts";
+export type { Session } from "./core/session.ts";
+export { type CallerInput, type Input, tool, type ToolAnnotations, type ToolOptions } from "./core/tool.ts";
+
+export type { ActionArguments, ActionMap, ActionName, ActionParams, ActionResult } from "./client/action-map.ts";
+export type {
+  BatchInitialized,
+  BatchResult,
+  ConfigLoaded,
+  HealthReport,
+  HeartbeatReport,
+  ReadyReport,
+  ResourceInitialized,
+  SessionCreated,
+  SessionDestroyed,
+  SessionListing,
+  SessionRefreshed,
+  ShutdownReport,
+  WarmupReport,
+  WarmupStatus,
+  WorkerDisconnected,
+  WorkerStatus,
+} from "./client/answers.ts";
+export type { BatchCall, BatchOptions, HttpCallOptions } from "./client/call-request.ts";
+export { ClientError } from "./client/errors/client-error.ts";
+export { ConnectionError, type ConnectionFailure } from "./client/errors/connection-error.ts";
+export { ProtocolError } from "./client/errors/protocol-error.ts";
+export { ServerError } from "./client/errors/server-error.ts";
+export { type ServerExit, ServerStartError } from "./client/errors/server-start-error.ts";
+export { HttpServiceClient, type HttpServiceClientOptions, type SessionOptions } from "./client/http-client.ts";
+export { Sandbox, type SandboxOptions } from "./client/sandbox.ts";
+export type {
+  SessionOutcome,
+  SessionReinitialized,
+  SessionsCreated,
+  SessionsDestroyed,
+  SessionsRequest,
+} from "./client/sandbox-sessions.ts";
