@@ -1,0 +1,111 @@
+import { checkConfig } from "../config/check.ts";
+import { ConfigError } from "../config/config-error.ts";
+import { type Provenance, provenanceOf } from "../config/provenance.ts";
+import type { Config, ResourceConfig } from "../config/schema.ts";
+import type { AnyBackend } from "../core/backend.ts";
+import type { Logger } from "../core/context.ts";
+import { ToolyardError } from "../core/errors.ts";
+import type { RuntimeSelector } from "../core/runtime.ts";
+import { type BackendClass, loadBackendClass } from "./backend-class.ts";
+import { type BackendSource, resolveBackendSource } from "./backend-source.ts";
+import { BUILT_IN } from "./built-in.ts";
+import { ThreadedBackend } from "./thread/threaded-backend.ts";
+
+/** A backend under the name that the config gives it. */
+export interface MountedBackend {
+  readonly resource: string;
+  readonly backend: AnyBackend;
+  /** What the config says of it. */
+  readonly entry: ResourceConfig;
+}
+
+/** What backends are made with. */
+export interface LoadBackendsOptions {
+  /** The folder of the config: module paths start here. */
+  readonly configDir: string;
+  readonly runtimes?: RuntimeSelector;
+  readonly logger: Logger;
+}
+
+/**
+ * Loads and constructs every enabled backend of a config, under the names of their entries.
+ *
+ * @throws ConfigError that names the file and the key of the first entry that is wrong
+ */
+export async function loadBackends(config: Config, options: LoadBackendsOptions): Promise<readonly MountedBackend[]> {
+  const provenance = provenanceOf(config);
+  const enabled = Object.entries(config.resources).filter(([, entry]) => entry.enabled);
+  return Promise.all(
+    enabled.map(async ([resource, entry]) => ({
+      resource,
+      entry,
+      backend: await loadBackend(resource, entry, { ...options, provenance }),
+    })),
+  );
+}
+
+interface Loading extends LoadBackendsOptions {
+  readonly provenance: Provenance;
+}
+
+async function loadBackend(resource: string, entry: ResourceConfig, loading: Loading): Promise<AnyBackend> {
+  const { file } = loading.provenance;
+  const place = { file, key: `resources.${resource}` };
+  const source = resolveBackendSource(entry.backend ?? resource, {
+    file,
+    key: `${place.key}.backend`,
+    configDir: loading.configDir,
+  });
+  if (entry.thread && source.kind === "built-in" && BUILT_IN[source.name]?.threadable === false) {
+    throw new ConfigError(
+      { ...place, key: `${place.key}.thread` },
+      `the ${source.name} backend cannot run in a thread`,
+    );
+  }
+  let backendClass: BackendClass;
+  try {
+    backendClass = await loadBackendClass(source);
+  } catch (error) {
+    throw new ConfigError({ ...place, key: `${place.key}.backend` }, explain(error), error);
+  }
+  const backend = construct(backendClass, checkedConfig(backendClass, resource, entry, loading), place, loading);
+  return entry.thread ? toThread(backend, source, resource, loading) : backend;
+}
+
+/** Constructs once to read the schema: constructors do no work. */
+function checkedConfig(
+  backendClass: BackendClass,
+  resource: string,
+  entry: ResourceConfig,
+  loading: Loading,
+): Readonly<Record<string, unknown>> {
+  const { provenance } = loading;
+  const place = { file: provenance.file, key: `resources.${resource}` };
+  const { configSchema } = construct(backendClass, entry.config, place, loading);
+  if (configSchema === undefined) return entry.config;
+  const checked = checkConfig(configSchema, entry.config, { ...provenance, path: ["resources", resource, "config"] });
+  if (typeof checked === "object" && checked !== null) return { ...checked };
+  throw new ConfigError(place, "its configSchema does not give an object");
+}
+
+function construct(
+  backendClass: BackendClass,
+  config: Readonly<Record<string, unknown>>,
+  place: { readonly file: string; readonly key: string },
+  { runtimes }: Loading,
+): AnyBackend {
+  try {
+    return new backendClass({ config, ...(runtimes !== undefined && { runtimes }) });
+  } catch (error) {
+    throw new ConfigError(place, `the backend cannot be constructed: ${explain(error)}`, error);
+  }
+}
+
+function toThread(backend: AnyBackend, source: BackendSource, resource: string, { logger }: Loading): AnyBackend {
+  return new ThreadedBackend(backend, { source, resource, logger: logger.child({ resource }) });
+}
+
+function explain(error: unknown): string {
+  if (ToolyardError.is(error)) return `${error.message}. ${error.suggestion}`;
+  return error instanceof Error ? error.message : String(error);
+}

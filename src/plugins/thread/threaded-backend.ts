@@ -1,0 +1,152 @@
+import { type AnyBackend, Backend, type BackendHealth } from "../../core/backend.ts";
+import type { LifecycleContext, Logger, ToolContext } from "../../core/context.ts";
+import { ToolyardError } from "../../core/errors.ts";
+import type { Session } from "../../core/session.ts";
+import type { BoundTool } from "../../core/tool.ts";
+import type { BackendSource } from "../backend-source.ts";
+import type { SessionFacts } from "./messages.ts";
+import { ThreadHost } from "./thread-host.ts";
+
+/** Where the backend comes from and who hears of its thread. */
+export interface ThreadedBackendOptions {
+  readonly source: BackendSource;
+  readonly resource: string;
+  readonly logger: Logger;
+  /** Milliseconds that an aborted call gives a blocked thread before it is stopped; 1000 by default. */
+  readonly graceMs?: number;
+}
+
+/** Milliseconds after which a health check answers for a thread that is busy. */
+const HEALTH_MS = 500;
+
+/**
+ * Stands for a backend whose work runs in a worker thread, so that code that blocks holds only its own thread.
+ *
+ * The backend's tools are scanned here, its methods run there. Session data stays there and dies with the thread: what
+ * comes after is answered `session_lost`. A hook that the backend lacks is lacking here too.
+ */
+export class ThreadedBackend extends Backend<unknown> {
+  readonly resource: string;
+  override readonly concurrency: "serial" | "parallel";
+  override readonly description: string;
+  declare readonly configSchema?: NonNullable<AnyBackend["configSchema"]>;
+  declare readonly sessionSchema?: NonNullable<AnyBackend["sessionSchema"]>;
+  readonly #original: AnyBackend;
+  readonly #host: ThreadHost;
+  /** The thread that each session lives in. */
+  readonly #sessions = new Map<string, number>();
+  #warmGeneration: number | undefined;
+  #warming: Promise<unknown> = Promise.resolve();
+
+  constructor(original: AnyBackend, { source, resource, logger, graceMs = 1_000 }: ThreadedBackendOptions) {
+    super({ config: original.config });
+    this.#original = original;
+    this.resource = original.resource;
+    this.concurrency = original.concurrency;
+    this.description = original.description;
+    if (original.configSchema !== undefined) this.configSchema = original.configSchema;
+    if (original.sessionSchema !== undefined) this.sessionSchema = original.sessionSchema;
+    this.#host = new ThreadHost({ start: { source, config: original.config, resource }, logger, graceMs });
+    if (original.warmup !== undefined) this.warmup = (context) => this.#warm(context);
+    if (original.initialize !== undefined) {
+      this.initialize = async (request, context) => {
+        await this.#ready(context);
+        const { generation } = this.#host;
+        await this.#host.run({ kind: "initialize", request }, context);
+        this.#sessions.set(request.sessionId, generation);
+      };
+    }
+    if (original.cleanup !== undefined || original.initialize !== undefined) {
+      this.cleanup = (session, context) => this.#cleanUp(session, context);
+    }
+    if (original.reset !== undefined) {
+      this.reset = async (session, context) => {
+        this.#requireSession(session.id);
+        await this.#host.run({ kind: "reset", session: toFacts(session) }, context);
+      };
+    }
+  }
+
+  override tools(): ReadonlyMap<string, BoundTool> {
+    const tools = [...this.#original.tools().values()].map(
+      (tool): BoundTool => ({
+        ...tool,
+        invoke: (params, context) => this.#invoke(tool.name, params, context),
+      }),
+    );
+    return new Map(tools.map((tool) => [tool.name, tool]));
+  }
+
+  override async shutdown(context: LifecycleContext): Promise<void> {
+    try {
+      if (this.#host.running) await this.#host.run({ kind: "shutdown" }, context);
+    } finally {
+      await this.#host.stop();
+    }
+  }
+
+  override async health(context: LifecycleContext): Promise<BackendHealth> {
+    if (!this.#host.running) return { up: true, details: { thread: "idle" } };
+    if (this.#original.health === undefined) return { up: true, details: { thread: "running" } };
+    const answered = this.#host.run({ kind: "health" }, context);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<BackendHealth>((resolve) => {
+      timer = setTimeout(() => resolve({ up: true, details: { thread: "busy" } }), HEALTH_MS);
+    });
+    // The worker's end passes the plugin's own answer on.
+    return Promise.race([answered as Promise<BackendHealth>, late]).finally(() => clearTimeout(timer));
+  }
+
+  async #warm(context: LifecycleContext): Promise<void> {
+    this.#host.start();
+    this.#warmGeneration = this.#host.generation;
+    this.#warming = this.#host.run({ kind: "warmup" }, context);
+    this.#warming.catch(() => (this.#warmGeneration = undefined));
+    await this.#warming;
+  }
+
+  /** Starts the thread; one that takes the place of a warm one is warmed up first. */
+  async #ready(context: Omit<LifecycleContext, "resource">): Promise<void> {
+    this.#host.start();
+    if (this.#warmGeneration === undefined) return;
+    if (this.#warmGeneration !== this.#host.generation) {
+      // The run is shared, so it does not end with the call that happens to need it first.
+      const signal = new AbortController().signal;
+      this.#warm({ resource: this.resource, logger: context.logger, signal }).catch(() => undefined);
+    }
+    await this.#warming;
+  }
+
+  async #invoke(tool: string, params: unknown, context: ToolContext<never>): Promise<unknown> {
+    // Of any session type at run time, `undefined` included.
+    const session = context.session as Session | undefined;
+    if (session !== undefined && this.#original.initialize !== undefined) this.#requireSession(session.id);
+    await this.#ready(context);
+    const { workerId, tenant, callId, traceId, signal, logger } = context;
+    return this.#host.run(
+      {
+        kind: "tool",
+        tool,
+        params,
+        session: session && toFacts(session),
+        call: { workerId, tenant, callId, traceId },
+      },
+      { signal, logger, tool: context },
+    );
+  }
+
+  async #cleanUp(session: Session<unknown>, context: LifecycleContext): Promise<void> {
+    this.#sessions.delete(session.id);
+    if (!this.#host.running) return;
+    await this.#host.run({ kind: "cleanup", session: toFacts(session) }, context);
+  }
+
+  #requireSession(sessionId: string): void {
+    if (this.#host.running && this.#sessions.get(sessionId) === this.#host.generation) return;
+    throw new ToolyardError("session_lost", `The session ${sessionId} ended with the worker thread that held it`);
+  }
+}
+
+function toFacts({ id, name, workerId, tenant, resource, config }: Session<unknown>): SessionFacts {
+  return { id, name, workerId, tenant, resource, config };
+}
