@@ -1,0 +1,67 @@
+import { type Bindings, type ChildLoggerOptions, type DestinationStream, pino, stdSerializers } from "pino";
+import type { Logger } from "../core/context.ts";
+import { redact } from "./redact.ts";
+
+/** How much the server says, and where. */
+export interface LoggerOptions {
+  readonly level: "debug" | "info" | "warn" | "error" | "silent";
+  /** Standard error by default, in batches. */
+  readonly destination?: DestinationStream;
+}
+
+/** The server's own logger: core's, and a way to write out what is still in memory. */
+export interface ServerLogger extends Logger {
+  flush(): void;
+}
+
+/** Bytes that gather before a write. */
+const BATCH_BYTES = 4_096;
+/** Milliseconds that a line waits for others at most. */
+const FLUSH_MS = 250;
+
+/**
+ * Makes a logger that writes one line of JSON per event.
+ *
+ * Lines are written in batches, at the latest after a quarter of a second and on exit, so that a call costs no system
+ * call of its own. The values of keys that name secrets are left out.
+ */
+export function createLogger({ level, destination = createBatches() }: LoggerOptions): ServerLogger {
+  const logger = pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }), log: redact },
+      serializers: { err: stdSerializers.err, error: toFacts, cause: toFacts },
+    },
+    destination,
+  );
+  // Children inherit it; pino does not apply a formatter to what a child is bound to.
+  const { child } = logger;
+  logger.child = function (this: typeof logger, facts: Bindings, options?: ChildLoggerOptions) {
+    return child.call(this, redact(facts), options);
+  } as typeof child;
+  return Object.assign(logger, { flush: () => flush(destination) });
+}
+
+function toFacts(value: unknown): unknown {
+  return value instanceof Error ? stdSerializers.err(value) : value;
+}
+
+function createBatches(): DestinationStream {
+  const destination = pino.destination({ fd: 2, sync: false, minLength: BATCH_BYTES });
+  // A reader that went away must not end the server.
+  destination.on("error", () => undefined);
+  setInterval(() => destination.flush(), FLUSH_MS).unref();
+  process.on("exit", () => flush(destination));
+  return destination;
+}
+
+function flush(destination: DestinationStream): void {
+  if (!("flushSync" in destination) || typeof destination.flushSync !== "function") return;
+  try {
+    destination.flushSync();
+  } catch {
+    // Not open yet, or gone: there is nowhere to write to.
+  }
+}
