@@ -38,9 +38,11 @@ export function createLogger({ level, destination = createBatches() }: LoggerOpt
   );
   // Children inherit it; pino does not apply a formatter to what a child is bound to.
   const { child } = logger;
-  logger.child = function (this: typeof logger, facts: Bindings, options?: ChildLoggerOptions) {
-    return child.call(this, redact(facts), options);
-  } as typeof child;
+  Object.defineProperty(logger, "child", {
+    value(this: typeof logger, facts: Bindings, options?: ChildLoggerOptions) {
+      return Reflect.apply(child, this, [redact(facts), options]);
+    },
+  });
   return Object.assign(logger, { flush: () => flush(destination) });
 }
 
