@@ -12,6 +12,8 @@ export interface CallOptions {
   /** The session that the call must run in; the call fails if it is not the live one. */
   readonly sessionId?: string;
   readonly traceId?: string;
+  /** Who asks, for the tool's `allowedCallers`; `direct` by default. */
+  readonly caller?: CallerKind;
 }
 
 /** One tool as a caller sees it. Schemas are JSON Schema 2020-12. */

@@ -33,8 +33,20 @@ export const ERRORS = {
   invalid_type: row(4004, 400, "rejected", false, "Send the type that the tool's schema asks for."),
   invalid_url: row(4005, 400, "rejected", false, "Send an absolute http or https URL."),
   no_results: row(4006, 400, "tool_error", false, "Try another query."),
-  session_init_failed: row(4007, 400, "infra_error", true, "Try again; if it persists, read the server's log for this trace_id."),
-  session_not_found: row(4007, 404, "rejected", false, "Create the session first, or omit session_id for a temporary one."),
+  session_init_failed: row(
+    4007,
+    400,
+    "infra_error",
+    true,
+    "Try again; if it persists, read the server's log for this trace_id.",
+  ),
+  session_not_found: row(
+    4007,
+    404,
+    "rejected",
+    false,
+    "Create the session first, or omit session_id for a temporary one.",
+  ),
   session_expired: row(4007, 404, "rejected", false, "Create a new session; a heartbeat keeps an idle one alive."),
   session_lost: row(4009, 410, "infra_error", false, "The session's state is gone; create a new session."),
   unauthenticated: row(4010, 401, "rejected", false, "Send an API key."),
@@ -47,7 +59,13 @@ export const ERRORS = {
   overloaded: row(4290, 429, "rejected", true, "Send it again after Retry-After."),
   cancelled: row(4990, 499, "rejected", true, "Nothing to do: the caller cancelled the call."),
   execution_error: row(5000, 500, "tool_error", false, "Read the message; the tool could not do it."),
-  api_key_missing: row(5002, 500, "infra_error", false, "Set the API key that the message names in the server's config."),
+  api_key_missing: row(
+    5002,
+    500,
+    "infra_error",
+    false,
+    "Set the API key that the message names in the server's config.",
+  ),
   upstream_failed: row(5003, 500, "infra_error", true, "Try again later."),
   upstream_unreadable: row(5004, 500, "infra_error", true, "Try again later."),
   unexpected_error: row(5005, 500, "tool_error", false, "Look for the trace_id in the server's log."),
@@ -57,10 +75,22 @@ export const ERRORS = {
   backend_unavailable: row(5011, 500, "infra_error", true, "GET /ready says which backend is down, and why."),
   dependency_failed: row(5012, 500, "infra_error", true, "GET /ready says which dependency is down, and why."),
   internal_error: row(5013, 500, "infra_error", false, "Look for the trace_id in the server's log."),
-  result_invalid: row(5013, 500, "infra_error", false, "Report it to the tool's author: its result is not JSON or breaks its schema."),
+  result_invalid: row(
+    5013,
+    500,
+    "infra_error",
+    false,
+    "Report it to the tool's author: its result is not JSON or breaks its schema.",
+  ),
   limit_exceeded: row(5014, 500, "limit", false, "Ask for less, or raise the limit that data.limit names."),
   sandbox_dead: row(5020, 500, "infra_error", false, "The sandbox is gone; create a new session."),
-  runtime_unavailable: row(5030, 503, "infra_error", false, "Run `toolyard doctor`: it says what is missing and how to get it."),
+  runtime_unavailable: row(
+    5030,
+    503,
+    "infra_error",
+    false,
+    "Run `toolyard doctor`: it says what is missing and how to get it.",
+  ),
   shutting_down: row(5031, 503, "infra_error", true, "The server is stopping; send it to the next one."),
   unknown_outcome: row(5032, 500, "infra_error", false, "The call may have run; look before you repeat it."),
 } as const satisfies Record<string, ErrorRow>;
@@ -76,6 +106,8 @@ export interface ErrorOptions {
   readonly suggestion?: string;
   /** Overrides the table's `retryable`. */
   readonly retryable?: boolean;
+  /** Overrides the table's outcome, where the error wraps another one's. */
+  readonly outcome?: Exclude<Outcome, "ok">;
   /** Overrides the table's status where the wire asks for another one. */
   readonly status?: number;
   /** Kept for the server's log, never sent. */
@@ -97,6 +129,7 @@ export class ToolyardError extends Error {
   readonly suggestion: string;
   readonly retryable: boolean;
   readonly status: number;
+  readonly outcome: Exclude<Outcome, "ok">;
 
   constructor(error: ErrorName, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -106,14 +139,11 @@ export class ToolyardError extends Error {
     this.suggestion = options.suggestion ?? defaults.suggestion;
     this.retryable = options.retryable ?? defaults.retryable;
     this.status = options.status ?? defaults.status;
+    this.outcome = options.outcome ?? defaults.outcome;
   }
 
   get code(): number {
     return ERRORS[this.error].code;
-  }
-
-  get outcome(): Exclude<Outcome, "ok"> {
-    return ERRORS[this.error].outcome;
   }
 
   static is(value: unknown): value is ToolyardError {

@@ -1,4 +1,221 @@
-/** Asks for a place to run sandboxes; replaced by the runtimes helper. */
+import type { ToolResult } from "./result.ts";
+
+/** How strongly a runtime keeps code from the host, weakest first; `wasm` is a WebAssembly engine in a process of its own. */
+export const ISOLATION_LEVELS = ["none", "wasm", "namespace", "container", "vm"] as const;
+export type Isolation = (typeof ISOLATION_LEVELS)[number];
+
+/** Says whether an isolation is at least as strong as the minimum that was asked for. */
+export function isolatesAtLeast(isolation: Isolation, minimum: Isolation): boolean {
+  return ISOLATION_LEVELS.indexOf(isolation) >= ISOLATION_LEVELS.indexOf(minimum);
+}
+
+/** A language that kernels speak. TypeScript is not one: it is JavaScript's `dialect`. */
+export type Language = "javascript" | "python" | "bash";
+
+/** Whether something can be used here; when not, the reason and how to get it. */
+export interface Availability {
+  readonly available: boolean;
+  readonly reason?: string;
+  readonly remedy?: string;
+  readonly version?: string;
+}
+
+/** What a runtime found out about this machine. */
+export interface RuntimeStatus extends Availability {
+  readonly languages: Readonly<Partial<Record<Language, Availability>>>;
+}
+
+/** What bounds a sandbox. Every value is a maximum, and the runtime's default where it is absent. */
+export interface SandboxLimits {
+  /** MiB of memory that user code may hold. */
+  readonly memoryMiB?: number;
+  /** Processes and threads at once. */
+  readonly pids?: number;
+  /** MiB of files; only where the runtime has files. */
+  readonly diskMiB?: number;
+  /** Bytes kept of each of stdout and stderr, half from the start and half from the end. */
+  readonly outputBytes?: number;
+  /** Bytes of the last expression's value as JSON; a larger one is left out and said to be. */
+  readonly resultBytes?: number;
+  /** Calls to tools in one execution. */
+  readonly calls?: number;
+  /** Calls to tools at once; further ones wait inside the sandbox. */
+  readonly callsInFlight?: number;
+}
+
+/** What a sandbox is made from. */
+export interface SandboxSpec {
+  /** Names the owner in logs and labels. */
+  readonly sessionId?: string;
+  readonly limits?: SandboxLimits;
+  /** Environment variables of user code; nothing of the server's own environment is inherited. */
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** How a sandbox ended. */
+export interface SandboxExit {
+  /** One line for people. */
+  readonly reason: string;
+  /** Whether `stop` was asked for, in contrast to a sandbox that died. */
+  readonly expected: boolean;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+}
+
+/** What user code wrote to one stream. */
+export interface CapturedOutput {
+  /** The start and the end, with a note of what was left out between them; bytes that are not UTF-8 stand as U+FFFD. */
+  readonly text: string;
+  /** All bytes that were written, exactly. */
+  readonly bytes: number;
+  readonly truncated: boolean;
+}
+
+/** An error that user code raised, as a value. */
+export interface GuestError {
+  readonly name: string;
+  readonly message: string;
+  /** 1-based, in the code that was sent. */
+  readonly line?: number;
+  readonly traceback: string;
+}
+
+/**
+ * How an execution ended: `error` is user code's own; `exited` means that the interpreter ended itself (`os._exit`, a
+ * segmentation fault, `exit` in bash); `limit` names the limit beside it.
+ */
+export type ExecutionStatus = "ok" | "error" | "exited" | "timeout" | "cancelled" | "limit";
+
+/** What one execution came to; whatever user code did is told here and never thrown. */
+export interface Execution {
+  readonly status: ExecutionStatus;
+  readonly stdout: CapturedOutput;
+  readonly stderr: CapturedOutput;
+  /** The last expression as JSON; `null` where it has none or JSON cannot hold it. */
+  readonly value: unknown;
+  /** The last expression as people read it; `null` where there is none. */
+  readonly text: string | null;
+  /** The value was larger than the limit and was left out. */
+  readonly valueTruncated: boolean;
+  readonly error: GuestError | null;
+  /** `memory`, `stack`, `calls` …; only with the status `limit`. */
+  readonly limit: string | null;
+  /** Of bash's last command, of `sys.exit`, or of an interpreter that ended. */
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  /** The kernel had to be replaced: variables and running processes are gone. */
+  readonly stateLost: boolean;
+  readonly durationMs: number;
+}
+
+/** What a kernel is to run. */
+export interface ExecutionRequest {
+  readonly code: string;
+  /** Milliseconds; at it the code is interrupted and, if that does not help at once, killed. */
+  readonly deadlineMs: number;
+  /** Strips type annotations first; only for JavaScript. */
+  readonly dialect?: "typescript";
+}
+
+/** A call that user code makes to a tool. Nothing in it can be trusted. */
+export interface GuestCall {
+  /** Increases strictly within an execution. */
+  readonly index: number;
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+}
+
+/** What surrounds an execution. */
+export interface ExecutionHooks {
+  /** Ends the work: the execution then resolves with the status `cancelled`. */
+  readonly signal: AbortSignal;
+  /** Sees output as it comes, up to the head limit; while its promise is pending nothing is read from the sandbox. */
+  readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void | Promise<void>;
+  /** Runs a tool for user code and must authorise it itself; without this hook every call is refused. */
+  readonly onCall?: (call: GuestCall, signal: AbortSignal) => Promise<ToolResult>;
+}
+
+/** A long-lived interpreter in a sandbox. Executions of one kernel run one after another. */
+export interface Kernel {
+  readonly language: Language;
+  /**
+   * Runs code, keeping state for the next run.
+   *
+   * @throws ToolyardError `sandbox_dead` when the sandbox died or broke the protocol.
+   */
+  run(request: ExecutionRequest, hooks: ExecutionHooks): Promise<Execution>;
+  /** Interrupts what runs now, which resolves as `cancelled`; does nothing when idle. */
+  interrupt(): void;
+  /** Ends the interpreter and all that it started; idempotent. */
+  stop(): Promise<void>;
+}
+
+/** What a command in a sandbox came to. */
+export interface CommandResult {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly stdout: CapturedOutput;
+  readonly stderr: CapturedOutput;
+}
+
+/** A running sandbox. The methods after `closed` are abilities, absent where the runtime has none. */
+export interface SandboxInstance {
+  readonly id: string;
+  /** The name of the runtime that it runs in. */
+  readonly runtime: string;
+  readonly isolation: Isolation;
+  /** @throws ToolyardError `runtime_unavailable` with the reason and the remedy when the language has no engine here. */
+  openKernel(language: Language, signal: AbortSignal): Promise<Kernel>;
+  /** Kills everything in it; idempotent, and resolves when it is gone. */
+  stop(): Promise<void>;
+  /** Resolves once, when it is gone for whatever reason. */
+  readonly closed: Promise<SandboxExit>;
+  exec?(
+    command: readonly string[],
+    options: { readonly signal: AbortSignal; readonly timeoutMs?: number },
+  ): Promise<CommandResult>;
+  /** `null` when there is no such file. */
+  readFile?(path: string, signal: AbortSignal): Promise<Uint8Array | null>;
+  writeFile?(path: string, content: Uint8Array, signal: AbortSignal): Promise<void>;
+  /** Where the host reaches a port of the sandbox. */
+  endpoint?(port: number): Promise<{ readonly host: string; readonly port: number }>;
+  stats?(): Promise<Readonly<Record<string, number>>>;
+  snapshot?(signal: AbortSignal): Promise<string>;
+  pause?(): Promise<void>;
+  resume?(): Promise<void>;
+}
+
+/** A kind of place that sandboxes run in. */
+export interface SandboxRuntime {
+  readonly name: string;
+  readonly isolation: Isolation;
+  /** Looks what this machine offers; never throws for something missing. Implementations remember the answer for a while. */
+  check(signal: AbortSignal): Promise<RuntimeStatus>;
+  /** @throws ToolyardError `runtime_unavailable` when it cannot run here. */
+  create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxInstance>;
+  /** Makes the next `create` fast; optional work. */
+  warmup?(signal: AbortSignal): Promise<void>;
+  /** Frees what sandboxes share; idempotent. Instances must be stopped before. */
+  close?(): Promise<void>;
+}
+
+/** What a sandbox must fulfil. */
+export interface RuntimeRequest {
+  /** A name, or `auto` (the default): the first available of the configured order. */
+  readonly runtime?: string;
+  /** Refused, never downgraded, when nothing fulfils it. */
+  readonly minIsolation?: Isolation;
+  readonly language?: Language;
+}
+
+/** Chooses where sandboxes run. */
 export interface RuntimeSelector {
+  /** Of the configured runtimes, in the order of automatic choice first. */
   readonly names: readonly string[];
+  /** @throws ToolyardError `runtime_unavailable` with each candidate's reason and remedy. */
+  select(request: RuntimeRequest, signal: AbortSignal): Promise<SandboxRuntime>;
+  /** What `/ready` and `doctor` show, by name. */
+  status(signal: AbortSignal): Promise<Readonly<Record<string, RuntimeStatus & { readonly isolation: Isolation }>>>;
+  /** Closes every runtime; idempotent. */
+  close(): Promise<void>;
 }

@@ -82,7 +82,7 @@ type Method<P> = (params: P, context: never) => unknown;
  * }
  * ```
  */
-export function tool<P extends z.ZodType>(options: ToolOptions<P>) {
+export function tool<P extends z.ZodType = typeof NO_PARAMS>(options: ToolOptions<P>) {
   const definition: ToolDefinition = {
     ...options,
     params: options.params ?? NO_PARAMS,
@@ -111,7 +111,11 @@ export function toToolName(method: string): string {
 export function scanTools(backend: object): ReadonlyMap<string, BoundTool> {
   const tools = new Map<string, BoundTool>();
   const seen = new Set<string>();
-  for (let level = Object.getPrototypeOf(backend); level !== null && level !== Object.prototype; level = Object.getPrototypeOf(level)) {
+  for (
+    let level = Object.getPrototypeOf(backend);
+    level !== null && level !== Object.prototype;
+    level = Object.getPrototypeOf(level)
+  ) {
     for (const [key, property] of Object.entries(Object.getOwnPropertyDescriptors(level))) {
       if (key === "constructor" || seen.has(key) || typeof property.value !== "function") continue;
       const definition: ToolDefinition | undefined = Reflect.getOwnMetadata(DEFINITION, property.value);

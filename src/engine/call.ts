@@ -1,0 +1,110 @@
+import { randomUUID } from "node:crypto";
+import type { CallerKind, CallOptions } from "../core/caller.ts";
+import type { ToolContext } from "../core/context.ts";
+import type { ToolyardError, Outcome } from "../core/errors.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { Session } from "../core/session.ts";
+import type { CatalogEntry } from "./catalog.ts";
+import type { Deadline } from "./deadline.ts";
+import type { ToolExecutor } from "./executor.ts";
+import type { Caller, Lease } from "./router.ts";
+import type { LeaseHolder, SessionRecord } from "./session-record.ts";
+
+/** One call as a door hands it to the executor. */
+export interface CallRequest {
+  readonly caller: Caller;
+  readonly action: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  /** Milliseconds; 0 and undefined mean the tool's or the server's default. */
+  readonly timeoutMs?: number | undefined;
+  readonly sessionId?: string | undefined;
+  readonly traceId?: string | undefined;
+  /** Ends the call when it aborts: the client went away, the parent call ended. */
+  readonly signal?: AbortSignal | undefined;
+  readonly callerKind?: CallerKind | undefined;
+  /** The session whose turn the calling tool holds; a nested call into it must not wait for that turn. */
+  readonly within?: SessionRecord | undefined;
+}
+
+/** A call that passed the checks, while it waits and runs. */
+export class Call implements LeaseHolder {
+  readonly id = randomUUID();
+  readonly request: CallRequest;
+  readonly traceId: string;
+  readonly entry: CatalogEntry;
+  readonly deadline: Deadline;
+  outcome: Outcome = "ok";
+  lease: Lease | undefined;
+
+  constructor(request: CallRequest, traceId: string, entry: CatalogEntry, deadline: Deadline) {
+    this.request = request;
+    this.traceId = traceId;
+    this.entry = entry;
+    this.deadline = deadline;
+  }
+
+  cancel(reason: ToolyardError): void {
+    this.deadline.cancel(reason);
+  }
+}
+
+/** What the tool sees of its call. */
+export class CallContext implements ToolContext<never> {
+  readonly #call: Call;
+  readonly #executor: ToolExecutor;
+  // The catalogue ties each tool to its own backend, whose initialize made this session's data.
+  readonly session: never;
+
+  constructor(call: Call, executor: ToolExecutor, session: Session<unknown> | undefined) {
+    this.#call = call;
+    this.#executor = executor;
+    this.session = session as never; // erased here once; see above
+  }
+
+  get workerId(): string {
+    return this.#call.request.caller.workerId;
+  }
+
+  get tenant(): string {
+    return this.#call.request.caller.tenant;
+  }
+
+  get callId(): string {
+    return this.#call.id;
+  }
+
+  get traceId(): string {
+    return this.#call.traceId;
+  }
+
+  get logger() {
+    return this.#executor.loggerFor(this.#call);
+  }
+
+  get signal(): AbortSignal {
+    return this.#call.deadline.signal;
+  }
+
+  progress(data: Readonly<Record<string, unknown>>): void {
+    this.#executor.reportProgress(this.#call, data);
+  }
+
+  setOutcome(outcome: "ok" | "tool_error" | "limit"): void {
+    this.#call.outcome = outcome;
+  }
+
+  call(action: string, params: Readonly<Record<string, unknown>> = {}, options: CallOptions = {}): Promise<ToolResult> {
+    const { signal } = this.#call.deadline;
+    return this.#executor.execute({
+      caller: this.#call.request.caller,
+      action,
+      params,
+      timeoutMs: options.timeoutMs,
+      sessionId: options.sessionId,
+      traceId: options.traceId ?? this.#call.traceId,
+      signal: options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]),
+      callerKind: options.caller,
+      within: this.#call.lease?.record ?? this.#call.request.within,
+    });
+  }
+}

@@ -1,0 +1,115 @@
+import type { Clock } from "../core/clock.ts";
+import type { LifecycleContext, Logger } from "../core/context.ts";
+import { describeError, ToolyardError } from "../core/errors.ts";
+import { Deadline, settlesWithin, untilAborted } from "./deadline.ts";
+import type { EngineLimits } from "./limits.ts";
+import type { Mount } from "./mount.ts";
+
+/** What the lifecycle needs of the engine. */
+export interface LifecycleDeps {
+  readonly clock: Clock;
+  readonly limits: EngineLimits;
+  readonly logger: Logger;
+}
+
+/** Runs one backend's hooks, each with a deadline. */
+export class Lifecycle {
+  readonly #mount: Mount;
+  readonly #deps: LifecycleDeps;
+  readonly #logger: Logger;
+  #warming: Promise<void> | undefined;
+  #warm: boolean;
+  #failure: string | undefined;
+
+  constructor(mount: Mount, deps: LifecycleDeps) {
+    this.#mount = mount;
+    this.#deps = deps;
+    this.#logger = deps.logger.child({ resource: mount.resource });
+    this.#warm = mount.backend.warmup === undefined;
+  }
+
+  get warm(): boolean {
+    return this.#warm;
+  }
+
+  /** Why the last warmup failed, in words that may be shown. */
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  /**
+   * Warms the backend up once; callers that come meanwhile wait for the same run, and a failed run is not kept.
+   *
+   * @throws ToolyardError backend_unavailable when the hook throws or takes too long.
+   */
+  async warmUp(signal?: AbortSignal): Promise<void> {
+    if (this.#warm) return;
+    this.#warming ??= this.#runWarmup().finally(() => (this.#warming = undefined));
+    // The run is shared: a caller that gives up stops waiting, the run goes on.
+    await (signal === undefined ? this.#warming : untilAborted(this.#warming, signal));
+  }
+
+  async #runWarmup(): Promise<void> {
+    const { backend, resource } = this.#mount;
+    try {
+      await this.run("warmup", this.#deps.limits.warmupTimeoutMs, async (context) => backend.warmup?.(context));
+      this.#warm = true;
+      this.#failure = undefined;
+    } catch (error) {
+      this.#logger.error({ err: error }, "warmup failed");
+      this.#failure = ToolyardError.is(error) ? error.message : `${resource} could not be warmed up`;
+      throw new ToolyardError("backend_unavailable", this.#failure, {
+        details: { resource_type: resource },
+        cause: error,
+        ...(ToolyardError.is(error) && { suggestion: error.suggestion, outcome: error.outcome }),
+      });
+    }
+  }
+
+  /**
+   * Runs a hook until its deadline; past it the hook's signal is aborted and the hook has a grace to end.
+   *
+   * @throws whatever the hook throws; ToolyardError timeout past the deadline, once the hook has ended or is given up.
+   */
+  async run<T>(
+    hook: string,
+    timeoutMs: number,
+    body: (context: LifecycleContext) => Promise<T>,
+    options: { readonly signal?: AbortSignal; readonly onLate?: (value: T) => void } = {},
+  ): Promise<T> {
+    const { clock, limits } = this.#deps;
+    const deadline = new Deadline(clock, timeoutMs, `${this.#mount.resource} ${hook}`, options.signal);
+    const context = { resource: this.#mount.resource, logger: this.#logger, signal: deadline.signal };
+    // A hook that throws at once is a hook that rejects.
+    const work = (async () => body(context))();
+    try {
+      return await untilAborted(work, deadline.signal);
+    } catch (error) {
+      if (!deadline.signal.aborted) throw error;
+      const settled = await settlesWithin(clock, work, limits.abortGraceMs);
+      if (!settled)
+        this.#logger.error({ hook, grace_ms: limits.abortGraceMs }, "a hook ignores its signal; it is given up");
+      // Whatever it made after its deadline must not leak.
+      work.then(options.onLate, () => undefined);
+      throw error;
+    } finally {
+      deadline.close();
+    }
+  }
+
+  async shutdown(): Promise<void> {
+    const { backend } = this.#mount;
+    if (backend.shutdown === undefined) return;
+    try {
+      await this.run("shutdown", this.#deps.limits.cleanupTimeoutMs, async (context) => backend.shutdown?.(context));
+    } catch (error) {
+      this.#logger.error({ err: error, reason: describeError(error) }, "shutdown failed");
+    }
+  }
+
+  /** Says in words why a hook failed, without showing an unexpected error's text. */
+  describeFailure(hook: string, error: unknown): string {
+    if (ToolyardError.is(error)) return error.message;
+    return `${this.#mount.resource} ${hook} failed`;
+  }
+}

@@ -1,0 +1,51 @@
+import { z } from "zod";
+import { type ErrorName, ToolyardError } from "../core/errors.ts";
+import type { CatalogEntry } from "./catalog.ts";
+import { nearNames } from "../core/near-names.ts";
+
+/** What the known implementation injects; its clients may send them along, and they must not pass for the server's own. */
+const RESERVED = ["worker_id", "session_id", "session_info", "trace_id"] as const;
+
+/**
+ * Checks a call's params with the tool's schema, before any session is made.
+ *
+ * @throws ToolyardError missing_field, invalid_type or invalid_input, with every issue in `details.issues`.
+ */
+export function parseParams(entry: CatalogEntry, params: Readonly<Record<string, unknown>>): unknown {
+  const schema = entry.tool.definition.params;
+  const parsed = schema.safeParse(withoutReserved(schema, params));
+  if (parsed.success) return parsed.data;
+  const { issues } = parsed.error;
+  const lines = issues.map((issue) => `${issue.path.join(".") || "params"}: ${describeIssue(issue, schema)}`);
+  throw new ToolyardError(toErrorName(issues), `${entry.fullName}: ${lines.join("; ")}`, {
+    details: { issues: issues.map((issue, index) => ({ path: issue.path.join("."), message: lines[index] })) },
+    suggestion: `GET /api/v1/tools/${entry.fullName}/schema has the tool's parameters.`,
+  });
+}
+
+function withoutReserved(
+  schema: z.ZodType,
+  params: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const own = schema instanceof z.ZodObject ? schema.shape : {};
+  const forged = RESERVED.filter((key) => key in params && !(key in own));
+  if (forged.length === 0) return params;
+  return Object.fromEntries(Object.entries(params).filter(([key]) => !forged.some((reserved) => reserved === key)));
+}
+
+function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
+  if (issue.code === "invalid_type" && isMissing(issue)) return "is required";
+  if (issue.code !== "unrecognized_keys" || !(schema instanceof z.ZodObject)) return issue.message;
+  const near = issue.keys.flatMap((key) => nearNames(key, Object.keys(schema.shape)));
+  return near.length === 0 ? issue.message : `${issue.message}; did you mean ${near.join(", ")}?`;
+}
+
+function isMissing(issue: z.core.$ZodIssue): boolean {
+  return issue.message.endsWith("received undefined");
+}
+
+function toErrorName(issues: readonly z.core.$ZodIssue[]): ErrorName {
+  if (issues.some((issue) => issue.code === "invalid_type" && isMissing(issue))) return "missing_field";
+  if (issues.every((issue) => issue.code === "invalid_type")) return "invalid_type";
+  return "invalid_input";
+}

@@ -1,0 +1,25 @@
+import { z } from "zod";
+import type { AnyBackend } from "../core/backend.ts";
+import { ToolyardError } from "../core/errors.ts";
+
+/**
+ * Merges a caller's session config over the backend's own, one level deep. A backend with a `sessionSchema` takes from
+ * either only what the schema names, and refuses a caller's other keys.
+ *
+ * @throws ToolyardError invalid_input
+ */
+export function toSessionConfig(
+  backend: AnyBackend,
+  requested: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const own: unknown = backend.config;
+  const defaults = typeof own === "object" && own !== null ? own : {};
+  const schema = backend.sessionSchema;
+  if (schema === undefined) return { ...defaults, ...requested };
+  const named = Object.fromEntries(Object.entries(defaults).filter(([key]) => key in schema.shape));
+  const parsed = schema.safeParse({ ...named, ...requested });
+  if (parsed.success) return parsed.data;
+  throw new ToolyardError("invalid_input", `session_config: ${z.prettifyError(parsed.error)}`, {
+    details: { issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message })) },
+  });
+}

@@ -1,0 +1,100 @@
+import type { Session } from "../core/session.ts";
+import type { ToolyardError } from "../core/errors.ts";
+import type { Mount } from "./mount.ts";
+import { SerialQueue } from "./serial-queue.ts";
+
+/** Why a session ended. */
+export type EndReason =
+  | "destroyed"
+  | "disconnected"
+  | "expired"
+  | "temporary"
+  | "failed"
+  | "cancelled"
+  | "shutdown"
+  | "replaced";
+
+export type SessionState = "initializing" | "active" | "ending" | "ended";
+
+/** What a call holds while it uses a session. */
+export interface LeaseHolder {
+  cancel(reason: ToolyardError): void;
+}
+
+/** One session as the router keeps it. Only the router changes it. */
+export class SessionRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly workerId: string;
+  readonly tenant: string;
+  readonly resource: string;
+  readonly config: Readonly<Record<string, unknown>>;
+  /** `undefined` when no backend stands behind the resource, or one without sessions. */
+  readonly mount: Mount | undefined;
+  readonly ttlMs: number;
+  readonly autoExtend: boolean;
+  readonly createdAt: Date;
+  readonly turns: SerialQueue | undefined;
+  readonly holders = new Set<LeaseHolder>();
+  /** Aborted when nobody waits for the initialize any more. */
+  readonly initialization = new AbortController();
+  customName: string | undefined;
+  /** Made for a call, and gone with its last lease. */
+  temporary: boolean;
+  /** What tools and hooks see of it. */
+  view: Session<unknown>;
+  /** Whether the initialize is over and went well. */
+  initialized = false;
+  state: SessionState = "initializing";
+  lastActivity: Date;
+  /** By the monotonic clock. */
+  expiresAt: number;
+  /** Settles with the initialize; rejects with what may be answered. */
+  ready: Promise<void> = Promise.resolve();
+  /** Settles once the cleanup is over. */
+  ended: Promise<void> | undefined;
+  endReason: EndReason | undefined;
+  onDrained: (() => void) | undefined;
+
+  constructor(facts: {
+    readonly id: string;
+    readonly name: string;
+    readonly workerId: string;
+    readonly tenant: string;
+    readonly resource: string;
+    readonly config: Readonly<Record<string, unknown>>;
+    readonly mount: Mount | undefined;
+    readonly customName: string | undefined;
+    readonly temporary: boolean;
+    readonly ttlMs: number;
+    readonly autoExtend: boolean;
+    readonly createdAt: Date;
+    readonly expiresAt: number;
+  }) {
+    this.id = facts.id;
+    this.name = facts.name;
+    this.workerId = facts.workerId;
+    this.tenant = facts.tenant;
+    this.resource = facts.resource;
+    this.config = facts.config;
+    this.mount = facts.mount;
+    this.customName = facts.customName;
+    this.temporary = facts.temporary;
+    this.ttlMs = facts.ttlMs;
+    this.autoExtend = facts.autoExtend;
+    this.createdAt = facts.createdAt;
+    this.lastActivity = facts.createdAt;
+    this.expiresAt = facts.expiresAt;
+    const { id, name, workerId, tenant, resource, config } = facts;
+    this.view = { id, name, workerId, tenant, resource, config, data: undefined };
+    this.turns = facts.mount?.backend.concurrency === "serial" ? new SerialQueue() : undefined;
+  }
+
+  get leased(): boolean {
+    return this.holders.size > 0;
+  }
+
+  get ending(): boolean {
+    return this.state === "ending" || this.state === "ended";
+  }
+}

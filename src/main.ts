@@ -1,0 +1,67 @@
+import { readFileSync } from "node:fs";
+import { loadBackends } from "./plugins/load-backends.ts";
+import { toLimits } from "./config/limits.ts";
+import type { Config } from "./config/schema.ts";
+import type { Logger } from "./core/context.ts";
+import type { RuntimeSelector } from "./core/runtime.ts";
+import { type RunningServer, startServer } from "./server/server.ts";
+
+export interface StartOptions {
+  readonly config: Config;
+  /** The folder of the config file: module paths start here, and `init/from-config` reads here only. */
+  readonly configDir: string;
+  /** Wins over the config's. */
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  readonly logger: Logger;
+  readonly runtimes?: RuntimeSelector;
+}
+
+/** A whole Toolyard: backends, engine, HTTP. */
+export type Toolyard = RunningServer;
+
+/**
+ * Starts what a config describes.
+ *
+ * @throws ConfigError that names the file and the key; Error with Node's code when the port cannot be had.
+ */
+export async function startToolyard({ config, configDir, logger, ...options }: StartOptions): Promise<Toolyard> {
+  const { runtimes } = options;
+  const backends = await loadBackends(config, { configDir, logger, ...(runtimes !== undefined && { runtimes }) });
+  const { engine: limits, http } = toLimits(config.limits);
+  const { title, description, allowed_hosts: allowedHosts } = config.server;
+  const server = await startServer({
+    mounts: backends.map(({ resource, backend }) => ({ resource, backend })),
+    limits,
+    http,
+    host: options.host ?? config.server.host,
+    port: options.port ?? config.server.port,
+    logger,
+    info: { title, description, version: packageVersion() },
+    configDir,
+    allowedHosts,
+    allowedOrigins: [...config.server.allowed_origins, ...config.security.allowed_origins],
+    ...(runtimes !== undefined && { runtimes: async () => runtimes.status(AbortSignal.timeout(10_000)) }),
+  });
+  void server.stopped.then(() => runtimes?.close());
+  if (config.warmup.enabled) warmUp(server, config.warmup.resources, logger);
+  return server;
+}
+
+/** Warms up in the background: `/ready` tells how far it is, and a call that comes meanwhile waits for the same run. */
+function warmUp({ engine }: RunningServer, resources: readonly string[] | undefined, logger: Logger): void {
+  for (const resource of resources ?? engine.catalog.mounts.keys()) {
+    void engine.router
+      .lifecycle(resource)
+      ?.warmUp()
+      .catch(() => logger.warn({ resource }, "warmup at start failed; the next call tries again"));
+  }
+}
+
+/** The version in the package's own package.json, which lies one level above src and dist alike. */
+export function packageVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+  return typeof manifest === "object" && manifest !== null && "version" in manifest
+    ? String(manifest.version)
+    : "unknown";
+}

@@ -1,0 +1,129 @@
+import type { HttpBindings } from "@hono/node-server";
+import { Hono } from "hono";
+import { z } from "zod";
+import type { Logger } from "../core/context.ts";
+import { ToolyardError } from "../core/errors.ts";
+import { readJson } from "./body.ts";
+import { HostGuard, type GuardOptions } from "./guard.ts";
+import type { HttpLimits } from "./http-limits.ts";
+import { fail, type Reply, toResponse } from "./reply.ts";
+import type { AnyRoute } from "./route.ts";
+
+export interface AppOptions {
+  readonly routes: readonly AnyRoute[];
+  readonly guard: GuardOptions;
+  readonly limits: HttpLimits;
+  readonly logger: Logger;
+}
+
+/** What answers a request, in the shape that node-server calls. */
+export type FetchHandler = (request: Request, env: HttpBindings) => Response | Promise<Response>;
+
+const DEFAULT_TENANT = "default";
+const CORS_MAX_AGE_S = "600";
+
+/** Puts the routes behind the guard, and turns every failure into a typed answer without a traceback. */
+export function createApp({ routes, guard, limits, logger }: AppOptions): FetchHandler {
+  const app = new Hono<{ Bindings: HttpBindings }>();
+  const hosts = new HostGuard(guard);
+  const methods = new Map<string, Set<string>>();
+
+  for (const route of routes) {
+    const onError = (error: unknown) => toErrorReply(route, toKnownError(error, route, logger));
+    for (const path of [route.path, ...(route.aliases ?? [])]) {
+      methods.set(path, (methods.get(path) ?? new Set()).add(route.method.toUpperCase()));
+      app.on(route.method.toUpperCase(), path, async (c) => {
+        const { incoming, outgoing } = c.env;
+        let reply: Reply;
+        try {
+          const raw = route.body === undefined ? undefined : await readJson(incoming, limits);
+          const body = route.body === undefined ? undefined : parseBody(route, route.body, raw);
+          const query = incoming.url?.includes("?") === true ? new URL(c.req.url).searchParams : NO_QUERY;
+          reply = await route.handle({
+            body: body as never, // parsed by the route's own schema; see route()
+            path: c.req.param(),
+            query,
+            tenant: DEFAULT_TENANT,
+            incoming,
+            outgoing,
+          });
+        } catch (error) {
+          reply = onError(error);
+        }
+        if (reply.status === 413) reply = { ...reply, headers: { ...reply.headers, connection: "close" } };
+        return toResponse(reply);
+      });
+    }
+  }
+
+  for (const [path, allowed] of methods) {
+    app.all(path, () => {
+      const error = new ToolyardError("method_not_allowed", `${path} takes ${[...allowed].join(" or ")}`);
+      const reply = withDetail(fail({ operation: "http" }, error), "Method Not Allowed");
+      return toResponse({ ...reply, headers: { allow: [...allowed].join(", ") } });
+    });
+  }
+  app.notFound((c) => {
+    const error = new ToolyardError("route_not_found", `There is nothing at ${c.req.path.slice(0, 200)}`);
+    return toResponse(withDetail(fail({ operation: "http" }, error), "Not Found"));
+  });
+  app.onError((error) => toResponse(fail({ operation: "http" }, toKnownError(error, undefined, logger))));
+
+  return (request, env) => {
+    const refusal = hosts.check(env.incoming);
+    if (refusal !== undefined) return toResponse(fail({ operation: "http" }, refusal));
+    const { origin } = env.incoming.headers;
+    if (origin === undefined || !hosts.allows(origin)) return app.fetch(request, env);
+    return withCors(
+      origin,
+      env.incoming.method === "OPTIONS" ? new Response(null, { status: 204 }) : app.fetch(request, env),
+    );
+  };
+}
+
+const NO_QUERY = new URLSearchParams();
+
+function parseBody(route: AnyRoute, schema: z.ZodType, raw: unknown): unknown {
+  const parsed = schema.safeParse(raw);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+  const [first] = issues;
+  const where = first === undefined || first.path === "" ? "the body" : first.path;
+  throw new ToolyardError(route.badBody ?? "invalid_request", `${where}: ${first?.message ?? "is invalid"}`, {
+    details: { issues },
+  });
+}
+
+function toKnownError(error: unknown, route: AnyRoute | undefined, logger: Logger): ToolyardError {
+  if (ToolyardError.is(error)) return error;
+  logger.error({ err: error, path: route?.path }, "a request failed unexpectedly");
+  return new ToolyardError("internal_error", "The server failed unexpectedly", { cause: error });
+}
+
+/** Where the known wire answers with FastAPI's own 422, its `detail` stands beside the envelope. */
+function toErrorReply(route: AnyRoute, error: ToolyardError): Reply {
+  const reply = fail({ operation: route.operation }, error);
+  if (error.error !== "unprocessable") return reply;
+  const issues = z
+    .array(z.object({ path: z.string(), message: z.string() }))
+    .catch([])
+    .parse(error.details?.["issues"]);
+  return withDetail(
+    reply,
+    issues.map(({ path, message }) => ({ loc: ["body", ...path.split(".")], msg: message, type: "value_error" })),
+  );
+}
+
+function withDetail(reply: Reply, detail: unknown): Reply {
+  return { ...reply, body: { ...Object(reply.body), detail } };
+}
+
+async function withCors(origin: string, answering: Response | Promise<Response>): Promise<Response> {
+  const response = await answering;
+  response.headers.set("access-control-allow-origin", origin);
+  response.headers.set("access-control-allow-methods", "GET, POST, DELETE");
+  response.headers.set("access-control-allow-headers", "authorization, content-type, idempotency-key, last-event-id");
+  response.headers.set("access-control-max-age", CORS_MAX_AGE_S);
+  response.headers.append("vary", "origin");
+  return response;
+}

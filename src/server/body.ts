@@ -1,0 +1,93 @@
+import type { IncomingMessage } from "node:http";
+import { ToolyardError } from "../core/errors.ts";
+import type { HttpLimits } from "./http-limits.ts";
+
+/**
+ * Reads a request's body as JSON, whatever content type it claims; an empty body is an empty object.
+ *
+ * @throws ToolyardError payload_too_large, invalid_request.
+ */
+export async function readJson(incoming: IncomingMessage, limits: HttpLimits): Promise<unknown> {
+  const bytes = await readBytes(incoming, limits.bodyBytes);
+  return bytes.length === 0 ? {} : parseJson(bytes, limits.bodyDepth);
+}
+
+function readBytes(incoming: IncomingMessage, maximum: number): Promise<Buffer> {
+  const declared = Number(incoming.headers["content-length"] ?? 0);
+  if (declared > maximum) return Promise.reject(tooLarge(maximum));
+  return new Promise((resolve, reject) => {
+    let first: Buffer | undefined;
+    let chunks: Buffer[] | undefined;
+    let size = 0;
+    incoming.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > maximum) {
+        chunks = undefined;
+        reject(tooLarge(maximum));
+      } else if (first === undefined) first = chunk;
+      else (chunks ??= [first]).push(chunk);
+    });
+    incoming.on("end", () => resolve(chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, size)));
+    incoming.on("error", reject);
+    incoming.on("close", () =>
+      reject(new ToolyardError("cancelled", "The client went away before its request was whole")),
+    );
+  });
+}
+
+function tooLarge(maximum: number): ToolyardError {
+  return new ToolyardError("payload_too_large", `The body is larger than ${maximum} bytes`, {
+    details: { limit: "body_bytes", maximum },
+  });
+}
+
+/**
+ * Parses JSON that a stranger wrote.
+ *
+ * @throws ToolyardError invalid_request for what is not UTF-8 or JSON, nests deeper than `maxDepth` or has a `__proto__` key.
+ */
+export function parseJson(bytes: Buffer, maxDepth: number): unknown {
+  if (bytes.length > maxDepth && nestsDeeperThan(bytes, maxDepth)) {
+    throw new ToolyardError("invalid_request", `The body is nested deeper than ${maxDepth}`, {
+      details: { limit: "body_depth", maximum: maxDepth },
+    });
+  }
+  const text = bytes.toString("utf8");
+  try {
+    return text.includes("__proto__") || text.includes("\\u") ? JSON.parse(text, refuseProto) : JSON.parse(text);
+  } catch (error) {
+    if (ToolyardError.is(error)) throw error;
+    throw new ToolyardError("invalid_request", `The body is not JSON: ${describeSyntax(error)}`);
+  }
+}
+
+/** V8's message quotes the text around the fault; the position is enough, and holds no secrets. */
+function describeSyntax(error: unknown): string {
+  const position = /position \d+/.exec(String(error))?.[0];
+  return position === undefined ? "it ends too early" : `the fault is at ${position}`;
+}
+
+function refuseProto(key: string, value: unknown): unknown {
+  if (key === "__proto__") throw new ToolyardError("invalid_request", 'A key may not be "__proto__"');
+  return value;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+function nestsDeeperThan(bytes: Buffer, maxDepth: number): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index];
+    if (inString) {
+      if (byte === BACKSLASH) index += 1;
+      else if (byte === QUOTE) inString = false;
+    } else if (byte === QUOTE) inString = true;
+    else if (byte === 0x5b || byte === 0x7b) {
+      depth += 1;
+      if (depth > maxDepth) return true;
+    } else if (byte === 0x5d || byte === 0x7d) depth -= 1;
+  }
+  return false;
+}

@@ -1,0 +1,25 @@
+import { ToolyardError } from "../core/errors.ts";
+import { isSafeName, MAX_NAME_LENGTH } from "../core/protocol.ts";
+import type { Caller } from "../engine/router.ts";
+
+/**
+ * Checks who calls.
+ *
+ * @throws ToolyardError invalid_input
+ */
+export function toCaller(tenant: string, workerId: string): Caller {
+  return { tenant, workerId: checkName("worker_id", workerId) };
+}
+
+/**
+ * Checks a name that the caller chose.
+ *
+ * @throws ToolyardError invalid_input
+ */
+export function checkName(field: string, name: string): string {
+  if (isSafeName(name)) return name;
+  throw new ToolyardError(
+    "invalid_input",
+    `${field} takes 1 to ${MAX_NAME_LENGTH} printable ASCII characters, and no reserved word`,
+  );
+}

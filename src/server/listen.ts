@@ -1,0 +1,62 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import type { FetchHandler } from "./app.ts";
+import type { HttpLimits } from "./http-limits.ts";
+
+/** A server that accepts requests. */
+export interface Listening {
+  readonly url: string;
+  readonly port: number;
+  /** Takes no new connections and ends the idle ones; resolves when the last answer is written, or cut off after `graceMs`. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** How often Node looks for clients that are too slow. */
+const SLOW_CLIENT_CHECK_MS = 1_000;
+
+/**
+ * Starts to accept requests.
+ *
+ * @throws Error with Node's own code (EADDRINUSE, EACCES) when the address cannot be had.
+ */
+export async function listen(
+  fetch: FetchHandler,
+  { host, port, limits }: { readonly host: string; readonly port: number; readonly limits: HttpLimits },
+): Promise<Listening> {
+  const server = createServer(
+    {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      keepAliveTimeout: limits.keepAliveTimeoutMs,
+      connectionsCheckingInterval: SLOW_CLIENT_CHECK_MS,
+    },
+    getRequestListener(
+      (request, env) => ("session" in env ? new Response(null, { status: 505 }) : fetch(request, env as never)),
+      {
+        hostname: host,
+      },
+    ),
+  );
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, resolve);
+  });
+  const address = server.address() as AddressInfo; // a TCP server that listens has one
+  const name = host.includes(":") ? `[${host}]` : host === "0.0.0.0" ? "127.0.0.1" : host;
+  return {
+    url: `http://${name}:${address.port}`,
+    port: address.port,
+    close: (graceMs) => closeServer(server, graceMs),
+  };
+}
+
+async function closeServer(server: Server, graceMs: number): Promise<void> {
+  const cutOff = setTimeout(() => server.closeAllConnections(), graceMs);
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve());
+    server.closeIdleConnections();
+  });
+  clearTimeout(cutOff);
+}

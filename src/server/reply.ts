@@ -1,0 +1,75 @@
+import { randomUUID } from "node:crypto";
+import { ToolyardError } from "../core/errors.ts";
+import type { Envelope } from "../core/protocol.ts";
+import type { ResultMeta, ToolResult } from "../core/result.ts";
+import { toFailure } from "../engine/failure.ts";
+
+/** An answer before it is written: a status and what becomes JSON. */
+export interface Reply {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What an operation that is not a tool's call knows of itself. */
+export interface OperationMeta {
+  /** `session:create` and the like. */
+  readonly operation: string;
+  readonly traceId?: string | undefined;
+  readonly resourceType?: string | null | undefined;
+  readonly sessionId?: string | null | undefined;
+}
+
+/** Puts a call's result into the wire's envelope. */
+export function toEnvelope(result: ToolResult): Envelope {
+  if (result.ok) return { code: 0, message: "success", data: result.data, meta: result.meta };
+  const { code, message, details } = result.error;
+  return { code, message, data: details ?? null, meta: result.meta };
+}
+
+export function toReply(result: ToolResult): Reply {
+  return { status: result.ok ? 200 : result.error.status, body: toEnvelope(result) };
+}
+
+/** Answers an operation that went well. */
+export function succeed(meta: OperationMeta, data: unknown): Reply {
+  return { status: 200, body: { code: 0, message: "success", data, meta: toMeta(meta) } };
+}
+
+/** Answers an operation that failed; `data` replaces the error's own details where the wire has a shape for them. */
+export function fail(meta: OperationMeta, error: ToolyardError, data?: unknown): Reply {
+  const failure = toFailure(error);
+  const body: Envelope = {
+    code: failure.code,
+    message: failure.message,
+    data: data ?? failure.details ?? null,
+    meta: {
+      ...toMeta(meta),
+      outcome: failure.outcome,
+      error: failure.error,
+      retryable: failure.retryable,
+      suggestion: failure.suggestion,
+    },
+  };
+  return { status: failure.status, body };
+}
+
+function toMeta({ operation, traceId, resourceType, sessionId }: OperationMeta): ResultMeta {
+  return {
+    tool: operation,
+    execution_time_ms: null,
+    resource_type: resourceType ?? null,
+    session_id: sessionId ?? null,
+    trace_id: traceId ?? randomUUID(),
+    outcome: "ok",
+  };
+}
+
+const JSON_TYPE = { "content-type": "application/json" } as const;
+
+export function toResponse({ status, body, headers }: Reply): Response {
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: headers === undefined ? JSON_TYPE : { ...JSON_TYPE, ...headers },
+  });
+}

@@ -1,0 +1,43 @@
+import type { z } from "zod";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Reply } from "./reply.ts";
+
+/** What a route's handler is given. */
+export interface RouteRequest<B> {
+  readonly body: B;
+  /** Names in the path, decoded. */
+  readonly path: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  readonly tenant: string;
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+}
+
+/** One path of the API: what serves it, and what /openapi.json says of it. */
+export interface Route<S extends z.ZodType = z.ZodType> {
+  readonly method: "get" | "post";
+  /** Hono's syntax: `/api/v1/tools/:name/schema`. */
+  readonly path: string;
+  readonly aliases?: readonly string[];
+  /** The envelope's `meta.tool`; absent on paths without an envelope. */
+  readonly operation: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly body?: S;
+  /** How a body of the wrong shape is answered: as FastAPI's 422, or as the hand-parsed paths' 400. */
+  readonly badBody?: "unprocessable" | "invalid_request";
+  /** Statuses beside 200, for /openapi.json. */
+  readonly statuses?: Readonly<Record<number, string>>;
+  /** Whether the 200 is an envelope. */
+  readonly enveloped: boolean;
+  handle(request: RouteRequest<z.output<S>>): Reply | Promise<Reply>;
+}
+
+/** A route whose body type is checked by its own schema at run time. */
+export type AnyRoute = Route<z.ZodType<never>>;
+
+/** Ties a handler to the schema of its body. */
+export function route<S extends z.ZodType>(definition: Route<S>): AnyRoute {
+  // Sound because the only caller parses the body with this very schema first.
+  return definition as unknown as AnyRoute;
+}

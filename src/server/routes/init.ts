@@ -1,0 +1,140 @@
+import { ToolyardError } from "../../core/errors.ts";
+import { InitBatchRequest, InitFromConfigRequest, InitResourceRequest } from "../../core/protocol.ts";
+import type { Engine } from "../../engine/engine.ts";
+import type { Caller } from "../../engine/router.ts";
+import { checkName, toCaller } from "../caller.ts";
+import type { ConfigFolder } from "../config-folder.ts";
+import { disconnectSignal } from "../disconnect.ts";
+import { fail, type Reply, succeed } from "../reply.ts";
+import { type AnyRoute, route } from "../route.ts";
+
+/** Sessions by config: one, several, or a look at a config file. */
+export function initRoutes(engine: Engine, folder: ConfigFolder): readonly AnyRoute[] {
+  return [
+    route({
+      method: "post",
+      path: "/api/v1/init/resource",
+      operation: "init:resource",
+      summary: "Make a worker's session on a resource, or get the one it has",
+      body: InitResourceRequest,
+      badBody: "unprocessable",
+      enveloped: true,
+      statuses: { 500: "The session could not be initialized" },
+      async handle({ body, tenant, outgoing }) {
+        const caller = toCaller(tenant, body.worker_id);
+        const resource = checkName("resource_type", body.resource_type);
+        const meta = { operation: "init:resource", resourceType: resource };
+        try {
+          const outcome = await initialize(
+            engine,
+            caller,
+            resource,
+            body.init_config ?? {},
+            disconnectSignal(outgoing),
+          );
+          return succeed({ ...meta, sessionId: outcome.session_id }, { resource_type: resource, ...outcome });
+        } catch (error) {
+          if (!ToolyardError.is(error) || error.error !== "session_init_failed") throw error;
+          const data = { session_id: null, resource_type: resource, session_status: "error", error: error.message };
+          return { ...fail(meta, error, data), status: 500 };
+        }
+      },
+    }),
+    route({
+      method: "post",
+      path: "/api/v1/init/batch",
+      operation: "init:batch",
+      summary: "Make a worker's sessions on several resources",
+      body: InitBatchRequest,
+      badBody: "unprocessable",
+      enveloped: true,
+      statuses: { 207: "Some sessions could not be initialized", 500: "None could" },
+      async handle({ body, tenant, outgoing }) {
+        const caller = toCaller(tenant, body.worker_id);
+        const signal = disconnectSignal(outgoing);
+        const results = await Promise.all(
+          Object.entries(body.resource_configs).map(async ([resource, config]) => {
+            checkName("resource_configs", resource);
+            return [resource, await initializeOne(engine, caller, resource, contentOf(config), signal)] as const;
+          }),
+        );
+        return toBatchReply(body.worker_id, results);
+      },
+    }),
+    route({
+      method: "post",
+      path: "/api/v1/init/from-config",
+      operation: "init:from_config",
+      summary: "Read a config file of the server's config folder",
+      description: "Secrets are masked, placeholders are not filled in, nothing is initialized.",
+      body: InitFromConfigRequest,
+      badBody: "unprocessable",
+      enveloped: true,
+      statuses: { 404: "There is no such file in the config folder" },
+      async handle({ body, tenant }) {
+        toCaller(tenant, body.worker_id);
+        const config = await folder.read(body.config_path);
+        const overrides = body.override_params ?? {};
+        const known = Object.entries(overrides).filter(([key]) => Object.hasOwn(config, key));
+        return succeed(
+          { operation: "init:from_config" },
+          { config_loaded: body.config_path, config: { ...config, ...Object.fromEntries(known) } },
+        );
+      },
+    }),
+  ];
+}
+
+async function initialize(
+  engine: Engine,
+  caller: Caller,
+  resource: string,
+  config: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+) {
+  const { record } = await engine.router.create({ ...caller, resource, config }, signal);
+  return { session_id: record.id, session_status: record.state, error: null };
+}
+
+interface InitOutcome {
+  readonly status: "success" | "error";
+  readonly session_id: string | null;
+  readonly session_status: string;
+  readonly error: string | null;
+}
+
+async function initializeOne(
+  engine: Engine,
+  caller: Caller,
+  resource: string,
+  config: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+): Promise<InitOutcome> {
+  try {
+    return { status: "success", ...(await initialize(engine, caller, resource, config, signal)) };
+  } catch (error) {
+    const message = ToolyardError.is(error) ? error.message : `${resource} could not be initialized`;
+    return { status: "error", session_id: null, session_status: "error", error: message };
+  }
+}
+
+function contentOf(config: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { content } = config;
+  return typeof content === "object" && content !== null && !Array.isArray(content) ? { ...content } : config;
+}
+
+function toBatchReply(workerId: string, results: readonly (readonly [string, InitOutcome])[]): Reply {
+  const total = results.length;
+  const successCount = results.filter(([, outcome]) => outcome.status === "success").length;
+  const data = { worker_id: workerId, results: Object.fromEntries(results), total, success_count: successCount };
+  const meta = { operation: "init:batch" };
+  if (successCount === total) return succeed(meta, data);
+  if (successCount > 0) {
+    return fail(
+      meta,
+      new ToolyardError("partial_failure", `${successCount} of ${total} sessions were initialized`),
+      data,
+    );
+  }
+  return fail(meta, new ToolyardError("all_failed", `None of ${total} sessions could be initialized`), data);
+}

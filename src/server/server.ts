@@ -1,0 +1,101 @@
+import type { Clock } from "../core/clock.ts";
+import type { Logger } from "../core/context.ts";
+import { Engine } from "../engine/engine.ts";
+import type { EngineLimits } from "../engine/limits.ts";
+import type { Mount } from "../engine/mount.ts";
+import { createApp } from "./app.ts";
+import { ConfigFolder } from "./config-folder.ts";
+import type { HttpLimits } from "./http-limits.ts";
+import { type Listening, listen } from "./listen.ts";
+import type { OpenApiInfo } from "./openapi.ts";
+import { docsRoutes } from "./routes/docs.ts";
+import { executeRoutes } from "./routes/execute.ts";
+import { healthRoutes, type RuntimeReport } from "./routes/health.ts";
+import { initRoutes } from "./routes/init.ts";
+import { lifecycleRoutes } from "./routes/lifecycle.ts";
+import { sessionRoutes } from "./routes/session.ts";
+import { shutdownRoutes } from "./routes/shutdown.ts";
+import { toolRoutes } from "./routes/tools.ts";
+import { warmupRoutes } from "./routes/warmup.ts";
+
+export interface ServerOptions {
+  readonly mounts: readonly Mount[];
+  readonly limits: EngineLimits;
+  readonly http: HttpLimits;
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+  readonly logger: Logger;
+  readonly info: OpenApiInfo;
+  /** The folder that `init/from-config` may read. */
+  readonly configDir: string;
+  readonly allowedHosts?: readonly string[];
+  readonly allowedOrigins?: readonly string[];
+  readonly clock?: Clock;
+  readonly runtimes?: RuntimeReport;
+}
+
+/** A server that runs: where it is, and how it ends. */
+export interface RunningServer {
+  readonly url: string;
+  readonly port: number;
+  readonly engine: Engine;
+  /** Lets calls end by the drain deadline (at once with `force`), cleans every session up, closes the port; idempotent. */
+  stop(options?: { readonly force?: boolean }): Promise<void>;
+  /** Resolves once it has stopped, whoever stopped it. */
+  readonly stopped: Promise<void>;
+}
+
+/** How long answers that are being written may take once everything else is over. */
+const CLOSE_GRACE_MS = 2_000;
+
+/**
+ * Starts an engine behind an HTTP port.
+ *
+ * @throws TypeError when two tools have one name; Error with Node's code when the address cannot be had.
+ */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const { mounts, limits, logger, clock } = options;
+  const engine = new Engine({ mounts, limits, logger, ...(clock !== undefined && { clock }) });
+  const routes = [
+    ...executeRoutes(engine),
+    ...lifecycleRoutes(engine),
+    ...sessionRoutes(engine),
+    ...initRoutes(engine, new ConfigFolder(options.configDir)),
+    ...toolRoutes(engine),
+    ...warmupRoutes(engine),
+    ...healthRoutes(engine, options.runtimes ?? (async () => ({}))),
+    ...shutdownRoutes(engine, () => void stop()),
+  ];
+  const fetch = createApp({
+    routes: [...routes, ...docsRoutes(routes, engine.catalog, options.info)],
+    guard: {
+      host: options.host,
+      allowedHosts: options.allowedHosts ?? [],
+      allowedOrigins: options.allowedOrigins ?? [],
+    },
+    limits: options.http,
+    logger,
+  });
+  const listening = await listen(fetch, { host: options.host, port: options.port, limits: options.http });
+  engine.start();
+
+  const stopped = Promise.withResolvers<void>();
+  let stopping: Promise<void> | undefined;
+  const stop = (how: { readonly force?: boolean } = {}): Promise<void> => {
+    stopping ??= stopAll(engine, listening, how).finally(stopped.resolve);
+    return stopping;
+  };
+  return { url: listening.url, port: listening.port, engine, stop, stopped: stopped.promise };
+}
+
+async function stopAll(engine: Engine, listening: Listening, how: { readonly force?: boolean }): Promise<void> {
+  // The engine's own timers do not keep the process alive, and it must live until the last cleanup is over.
+  const alive = setInterval(() => undefined, 1_000);
+  try {
+    await engine.stop(how);
+    await listening.close(CLOSE_GRACE_MS);
+  } finally {
+    clearInterval(alive);
+  }
+}
