@@ -38,7 +38,8 @@ export { ProtocolError } from "./client/errors/protocol-error.ts";
 export { ServerError } from "./client/errors/server-error.ts";
 export { type ServerExit, ServerStartError } from "./client/errors/server-start-error.ts";
 export { HttpServiceClient, type HttpServiceClientOptions, type SessionOptions } from "./client/http-client.ts";
-export { Sandbox, type SandboxOptions } from "./client/sandbox.ts";
+export { Sandbox } from "./client/sandbox.ts";
+export type { SandboxOptions } from "./client/sandbox-options.ts";
 export type {
   SessionOutcome,
   SessionReinitialized,
@@ -46,3 +47,6 @@ export type {
   SessionsDestroyed,
   SessionsRequest,
 } from "./client/sandbox-sessions.ts";
+export { formatToolResult, registerFormatter, toContentBlocks } from "./client/format/format-tool-result.ts";
+export { ResultFormatter } from "./client/format/result-formatter.ts";
+export type { ContentBlock, FormatOptions, Formattable, ToolFormatter, ToolView } from "./client/format/tool-view.ts";

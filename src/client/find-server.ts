@@ -1,7 +1,7 @@
 import { ToolyardError } from "../core/errors.ts";
 import { ConnectionError } from "./errors/connection-error.ts";
 import { HttpServiceClient } from "./http-client.ts";
-import type { SandboxOptions } from "./sandbox.ts";
+import type { SandboxOptions } from "./sandbox-options.ts";
 import { acquireServer, type ServerShare } from "./shared-server.ts";
 
 const DETECT_TIMEOUT_MS = 5_000;

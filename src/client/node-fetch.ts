@@ -46,7 +46,7 @@ export function createNodeFetch(): NodeFetch {
 /** Unlike `agent.destroy()`, leaves the connections on which another worker's request runs. */
 function closeIdle(agent: http.Agent): void {
   for (const sockets of Object.values(agent.freeSockets)) {
-    for (const socket of [...(sockets ?? [])]) socket.destroy();
+    for (const socket of sockets ?? []) socket.destroy();
   }
 }
 

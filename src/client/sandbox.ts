@@ -8,7 +8,8 @@ import type * as answers from "./answers.ts";
 import type { BatchCall, BatchOptions, HttpCallOptions } from "./call-request.ts";
 import { ClientError } from "./errors/client-error.ts";
 import { findServer } from "./find-server.ts";
-import { HttpServiceClient, type HttpServiceClientOptions, type SessionOptions } from "./http-client.ts";
+import { HttpServiceClient, type SessionOptions } from "./http-client.ts";
+import type { SandboxOptions } from "./sandbox-options.ts";
 import {
   SandboxSessions,
   type SessionReinitialized,
@@ -17,28 +18,6 @@ import {
   type SessionsRequest,
 } from "./sandbox-sessions.ts";
 import type { ServerShare } from "./shared-server.ts";
-
-/** How a sandbox finds or starts its server, and as whom it calls. */
-export interface SandboxOptions extends Omit<HttpServiceClientOptions, "baseUrl"> {
-  /** A running server; when absent, the sandbox starts one of its own, which ends with it. */
-  readonly serverUrl?: string;
-  /** Whether to start a server on `serverUrl`'s port when none answers there. @default false */
-  readonly autoStart?: boolean;
-  /** The config file of a server that is started here. @default the package's own */
-  readonly configPath?: string;
-  /** The data folder of a server that is started here. */
-  readonly dataDir?: string;
-  /** The program of a server that is started here. @default the package's own */
-  readonly serverEntry?: URL;
-  /** Backends to prepare before {@link Sandbox.start} returns; `true` for all. @default none */
-  readonly warmup?: boolean | readonly string[];
-  /** Milliseconds that a server started here has to come up. @default 30_000 */
-  readonly startupTimeoutMs?: number;
-  /** Milliseconds between heartbeats while the sandbox is open; 0 for none. @default 30_000 */
-  readonly heartbeatIntervalMs?: number;
-  /** Whether {@link Sandbox.close} leaves the sessions that this sandbox made. @default false */
-  readonly keepSessions?: boolean;
-}
 
 interface Open {
   readonly client: HttpServiceClient;
