@@ -51,6 +51,9 @@ export interface SessionCreated {
   /** `exists` when the worker had the session before; its config is then the old one. */
   readonly status?: "exists";
   readonly session_status?: string;
+  /** Whether the config that was asked for is the session's. */
+  readonly config_applied?: boolean;
+  readonly expires_at?: string;
 }
 
 /** A session that was ended. */

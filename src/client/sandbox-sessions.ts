@@ -158,7 +158,7 @@ export class SandboxSessions {
         status: exists ? "exists" : "success",
         session_id: created.session_id,
         session_name: created.session_name,
-        config_applied: !exists,
+        config_applied: created.config_applied ?? !exists,
         message: exists ? "the session was there already and keeps its config" : "the session was created",
       };
     } catch (error) {

@@ -24,8 +24,8 @@ export interface SpawnedServer {
   readonly exit: ServerExit | null;
   /** Resolves when it has ended, for whatever reason. */
   readonly ended: Promise<ServerExit>;
-  /** Ends it: SIGTERM, and SIGKILL after 5 s. Safe to call more than once. */
-  stop(): Promise<void>;
+  /** Ends it: SIGTERM, and SIGKILL after `graceMs`, 5 s by default. Safe to call more than once. */
+  stop(graceMs?: number): Promise<void>;
 }
 
 const STOP_GRACE_MS = 5_000;
@@ -52,7 +52,7 @@ export async function spawnServer(options: SpawnOptions): Promise<SpawnedServer>
     // It could not be started at all.
     child.once("error", () => end(null, null));
   });
-  const stop = () => stopChild(child, ended);
+  const stop = (graceMs = STOP_GRACE_MS) => stopChild(child, ended, graceMs);
   try {
     const url = await listening(child, ended, options.startupTimeoutMs, tail);
     letParentExit(child);
@@ -150,11 +150,11 @@ function letParentExit(child: ChildProcess): void {
     child.stderr.unref();
 }
 
-async function stopChild(child: ChildProcess, ended: Promise<ServerExit>): Promise<void> {
+async function stopChild(child: ChildProcess, ended: Promise<ServerExit>, graceMs: number): Promise<void> {
   // From here on the caller waits for the child, so the process must, too.
   child.ref();
   child.kill("SIGTERM");
-  const killer = setTimeout(() => child.kill("SIGKILL"), STOP_GRACE_MS);
+  const killer = setTimeout(() => child.kill("SIGKILL"), graceMs);
   await ended;
   clearTimeout(killer);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Heartbeat } from "../../src/client/heartbeat.ts";
-import { ManualClock } from "./manual-clock.ts";
+import { ManualClock } from "../kit/manual-clock.ts";
 
 test("beats at every interval and stops when told", async () => {
   const clock = new ManualClock();
@@ -16,7 +16,7 @@ test("beats at every interval and stops when told", async () => {
   heartbeat.stop();
   await clock.advance(1_000);
   expect(beats).toBe(2);
-  expect(clock.waiting).toBe(0);
+  expect(clock.pending).toBe(0);
 });
 
 test("a beat that takes longer than the interval is not overtaken, and is aborted by stop", async () => {
