@@ -1,0 +1,143 @@
+import { constants, existsSync, statSync } from "node:fs";
+import { access } from "node:fs/promises";
+import { createServer } from "node:net";
+import { dirname, resolve } from "node:path";
+import type { Config } from "../config/schema.ts";
+import type { LoadedConfig } from "../config/load.ts";
+import { createLogger } from "../log/logger.ts";
+import { loadBackends } from "../plugins/load-backends.ts";
+import { type Command, parseFlags, type Terminal } from "./command.ts";
+import { loadNamedConfig } from "./config-flag.ts";
+import { openRuntimes } from "./open-runtimes.ts";
+import { formatTable } from "./table.ts";
+
+/** One thing that was looked at. */
+interface Finding {
+  readonly check: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  readonly remedy?: string;
+  /** Whether the server can do without it. */
+  readonly optional?: true;
+}
+
+const RUNTIME_CHECK_MS = 15_000;
+
+/** Says what is available here, and how to get what is not. */
+export const doctor: Command = {
+  name: "doctor",
+  summary: "Say what works on this machine, and how to get what does not",
+  help: `Usage: toolyard doctor [flags]
+
+Looks at Node, the config, its backends, the runtimes, the port and the data folder. The exit code is 0 if a server can
+start; runtimes that are missing are named with their remedy.
+
+  --config F    the config file (the package's configs/default.json)
+  --data DIR    where state is kept (.toolyard)
+  --json        print the findings as JSON`,
+
+  async run(args, terminal) {
+    const { values } = parseFlags(args, {
+      config: { type: "string" },
+      data: { type: "string" },
+      json: { type: "boolean" },
+    });
+    const findings: Finding[] = [{ check: "node", ok: true, detail: process.versions.node }];
+    findings.push(...(await checkConfigFile(values.config, terminal)));
+    findings.push(await checkDataDir(values.data ?? ".toolyard"));
+    const ok = findings.every((finding) => finding.ok || finding.optional === true);
+    if (values.json) terminal.print(JSON.stringify({ ok, findings }));
+    else terminal.print(formatTable(findings.map(toRow)));
+    return ok ? 0 : 1;
+  },
+};
+
+function toRow({ check, ok, optional, detail, remedy }: Finding): readonly string[] {
+  const mark = ok ? "ok" : optional === true ? "missing" : "FAILED";
+  return [mark, check, remedy === undefined || ok ? detail : `${detail}. ${remedy}`];
+}
+
+async function checkConfigFile(path: string | undefined, terminal: Terminal): Promise<readonly Finding[]> {
+  let loaded: LoadedConfig;
+  try {
+    loaded = await loadNamedConfig(path, terminal);
+  } catch (error) {
+    return [{ check: "config", ok: false, detail: messageOf(error) }];
+  }
+  const { config } = loaded;
+  return [
+    { check: "config", ok: true, detail: loaded.path },
+    ...(await checkRuntimesAndBackends(loaded)),
+    await checkPort(config),
+  ];
+}
+
+async function checkRuntimesAndBackends({ config, dir }: LoadedConfig): Promise<readonly Finding[]> {
+  const logger = createLogger({ level: "silent" });
+  const opened = await openRuntimes(config, logger);
+  const findings: Finding[] = [];
+  try {
+    const status = (await opened.runtimes?.status(AbortSignal.timeout(RUNTIME_CHECK_MS))) ?? {};
+    for (const [name, runtime] of Object.entries(status)) findings.push(toRuntimeFinding(name, runtime));
+    const mounted = await loadBackends(config, { configDir: dir, logger, ...opened });
+    for (const { resource, backend } of mounted) {
+      const { size } = backend.tools();
+      findings.push({ check: `backend ${resource}`, ok: true, detail: `${size} ${size === 1 ? "tool" : "tools"}` });
+    }
+  } catch (error) {
+    findings.push({ check: "backends", ok: false, detail: messageOf(error) });
+  } finally {
+    await opened.runtimes?.close();
+  }
+  return findings;
+}
+
+function toRuntimeFinding(name: string, runtime: object): Finding {
+  const read = (key: string): string | undefined => {
+    const value: unknown = key in runtime ? Reflect.get(runtime, key) : undefined;
+    return typeof value === "string" ? value : undefined;
+  };
+  const ok = "available" in runtime && runtime.available === true;
+  const remedy = read("remedy");
+  return {
+    check: `runtime ${name}`,
+    ok,
+    optional: true,
+    detail: (ok ? read("isolation") : read("reason")) ?? "",
+    ...(remedy !== undefined && { remedy }),
+  };
+}
+
+async function checkPort({ server: { host, port } }: Config): Promise<Finding> {
+  const probe = createServer();
+  try {
+    await new Promise<void>((listening, failed) => {
+      probe.once("error", failed);
+      probe.listen(port, host, listening);
+    });
+    return { check: "port", ok: true, detail: `${host}:${port} is free` };
+  } catch (error) {
+    const remedy = "Stop what holds it, or choose another with --port.";
+    return { check: "port", ok: false, detail: messageOf(error), remedy };
+  } finally {
+    probe.close();
+  }
+}
+
+/** Looks without making anything: the nearest folder that is there must take a new one. */
+async function checkDataDir(dir: string): Promise<Finding> {
+  const path = resolve(dir);
+  let present = path;
+  while (!existsSync(present)) present = dirname(present);
+  try {
+    if (!statSync(present).isDirectory()) throw new Error(`${present} is not a folder`);
+    await access(present, constants.W_OK | constants.X_OK);
+    return { check: "data", ok: true, detail: `${path} can be written` };
+  } catch (error) {
+    return { check: "data", ok: false, detail: messageOf(error), remedy: "Name a folder of your own with --data." };
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
