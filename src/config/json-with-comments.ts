@@ -13,7 +13,7 @@ export function parseJsonWithComments(source: string, file: string): unknown {
   const text = source.startsWith("\uFEFF") ? ` ${source.slice(1)}` : source;
   // Blanks stand in for what is taken out, so that positions stay the file's own.
   const plain = stripJsonComments(text, { trailingCommas: true });
-  const problem = findProblem(plain);
+  const problem = new Scanner(plain).findProblem();
   if (problem !== undefined) throw new ConfigError({ file, ...toPosition(plain, problem.offset) }, problem.message);
   try {
     return JSON.parse(plain);
@@ -28,70 +28,92 @@ interface Problem {
 }
 
 const SPACE = /[ \t\r\n]*/y;
+// JSON forbids control characters in strings, so the pattern must name them.
+// oxlint-disable-next-line no-control-regex
 const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.+-])|(?:true|false|null)(?!\w)/y;
 
-/** Finds the first place where the text stops being JSON; `JSON.parse` itself does not always say where. */
-function findProblem(text: string): Problem | undefined {
-  let offset = 0;
-  const open: { readonly closer: "}" | "]"; readonly keys: Set<string> }[] = [];
-  const take = (pattern: RegExp): string | undefined => {
-    pattern.lastIndex = offset;
-    const found = pattern.exec(text)?.[0];
-    offset += found?.length ?? 0;
-    return found;
-  };
-  const fail = (wanted: string): Problem => {
-    const found = text[offset];
-    return {
-      offset,
-      message: `expected ${wanted}, found ${found === undefined ? "the end of the file" : JSON.stringify(found)}`,
-    };
-  };
-  const openKey = (): Problem | undefined => {
-    const start = offset;
-    const key = take(STRING);
-    if (key === undefined) return fail("a name in double quotes");
-    const keys = open.at(-1)?.keys;
-    if (keys?.has(key)) return { offset: start, message: `the key ${key} is there twice` };
-    keys?.add(key);
-    take(SPACE);
-    return take(/:/y) === undefined ? fail('":"') : undefined;
-  };
+/** An object or array that is not closed yet. */
+interface Open {
+  readonly closer: "}" | "]";
+  readonly keys: Set<string>;
+}
 
-  for (let wantsValue = true; ; ) {
-    take(SPACE);
-    if (wantsValue) {
-      const opener = take(/[[{]/y);
-      if (opener !== undefined) {
-        if (open.length >= MAX_DEPTH) return { offset, message: `it nests deeper than ${MAX_DEPTH}` };
-        open.push({ closer: opener === "{" ? "}" : "]", keys: new Set() });
-        take(SPACE);
-        if (text[offset] === open.at(-1)?.closer) wantsValue = false;
-        else if (opener === "{") {
-          const problem = openKey();
-          if (problem !== undefined) return problem;
-        }
-        continue;
-      }
-      if (take(STRING) === undefined && take(SCALAR) === undefined) return fail("a value");
-      wantsValue = false;
-      continue;
+/** Finds the first place where a text stops being JSON; `JSON.parse` itself does not always say where. */
+class Scanner {
+  readonly #text: string;
+  readonly #open: Open[] = [];
+  #offset = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  findProblem(): Problem | undefined {
+    for (let wantsValue = true; ; ) {
+      this.#take(SPACE);
+      const inner = this.#open.at(-1);
+      if (!wantsValue && inner === undefined) return this.#expectEnd();
+      const step = wantsValue ? this.#value() : this.#next(inner);
+      if (typeof step === "object") return step;
+      wantsValue = step === "value";
     }
-    const inner = open.at(-1);
-    if (inner === undefined) return offset === text.length ? undefined : fail("the end of the file");
-    if (text[offset] === inner.closer) {
-      offset += 1;
-      open.pop();
-      continue;
+  }
+
+  /** Takes a scalar, or what opens an object or array. */
+  #value(): Problem | "value" | "after" {
+    const opener = this.#take(/[[{]/y);
+    if (opener === undefined) {
+      return this.#take(STRING) === undefined && this.#take(SCALAR) === undefined ? this.#expected("a value") : "after";
     }
-    if (take(/,/y) === undefined) return fail(`"," or "${inner.closer}"`);
-    take(SPACE);
-    wantsValue = true;
-    if (inner.closer === "}") {
-      const problem = openKey();
-      if (problem !== undefined) return problem;
+    if (this.#open.length >= MAX_DEPTH) {
+      return { offset: this.#offset, message: `it nests deeper than ${MAX_DEPTH}` };
     }
+    const open: Open = { closer: opener === "{" ? "}" : "]", keys: new Set() };
+    this.#open.push(open);
+    this.#take(SPACE);
+    if (this.#text[this.#offset] === open.closer) return "after";
+    return open.closer === "}" ? this.#key(open) : "value";
+  }
+
+  /** Takes what follows a value: the end of what it is in, or a comma. */
+  #next(inner: Open | undefined): Problem | "value" | "after" {
+    if (inner === undefined) return "after";
+    if (this.#text[this.#offset] === inner.closer) {
+      this.#offset += 1;
+      this.#open.pop();
+      return "after";
+    }
+    if (this.#take(/,/y) === undefined) return this.#expected(`"," or "${inner.closer}"`);
+    this.#take(SPACE);
+    return inner.closer === "}" ? this.#key(inner) : "value";
+  }
+
+  #key({ keys }: Open): Problem | "value" {
+    const offset = this.#offset;
+    const key = this.#take(STRING);
+    if (key === undefined) return this.#expected("a name in double quotes");
+    if (keys.has(key)) return { offset, message: `the key ${key} is there twice` };
+    keys.add(key);
+    this.#take(SPACE);
+    return this.#take(/:/y) === undefined ? this.#expected('":"') : "value";
+  }
+
+  #expectEnd(): Problem | undefined {
+    return this.#offset === this.#text.length ? undefined : this.#expected("the end of the file");
+  }
+
+  #expected(wanted: string): Problem {
+    const found = this.#text[this.#offset];
+    const shown = found === undefined ? "the end of the file" : JSON.stringify(found);
+    return { offset: this.#offset, message: `expected ${wanted}, found ${shown}` };
+  }
+
+  #take(pattern: RegExp): string | undefined {
+    pattern.lastIndex = this.#offset;
+    const found = pattern.exec(this.#text)?.[0];
+    this.#offset += found?.length ?? 0;
+    return found;
   }
 }
 
