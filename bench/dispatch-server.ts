@@ -1,0 +1,66 @@
+// One server of the dispatch benchmark in a process of its own: `bare` is a Hono route without Toolyard, `toolyard` the real thing.
+import { getRequestListener } from "@hono/node-server";
+import { Hono } from "hono";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { z } from "zod";
+
+const kind = process.argv[2];
+
+async function startBare(): Promise<string> {
+  const app = new Hono();
+  app.post("/execute", async (c) => {
+    const body = await c.req.json<{ params: { message?: string } }>();
+    return c.json({ code: 0, message: "success", data: { result: body.params.message ?? null } });
+  });
+  const server = createServer(getRequestListener(app.fetch));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function startToolyard(): Promise<string> {
+  const { Backend, tool } = await import("../dist/index.js");
+  const { startServer } = await import("../dist/server/server.js");
+  const { createLogger } = await import("../dist/log/logger.js");
+  const { defaultLimits } = await import("../dist/engine/limits.js");
+  const { defaultHttpLimits } = await import("../dist/server/http-limits.js");
+
+  class Echo extends Backend {
+    readonly resource = "bench";
+    echo({ message }: { message: string }) {
+      return { result: message };
+    }
+  }
+  class Counter extends Backend<{ value: number }> {
+    readonly resource = "counter";
+    override readonly concurrency = "parallel";
+    override async initialize() {
+      return { value: 0 };
+    }
+    override async cleanup() {}
+    incr(_: object, { session }: { session: { data: { value: number } } }) {
+      return { value: ++session.data.value };
+    }
+  }
+  // Node strips types but does not transform decorators, so they are applied by hand in their TC39 shape.
+  tool({ description: "Echo.", name: "echo", params: z.object({ message: z.string() }) })(Echo.prototype.echo, {});
+  tool({ description: "Count." })(Counter.prototype.incr, {});
+
+  const server = await startServer({
+    mounts: [new Echo({ config: {} }), new Counter({ config: {} })].map((backend) => ({ resource: backend.resource, backend })),
+    limits: defaultLimits,
+    http: defaultHttpLimits,
+    host: "127.0.0.1",
+    port: 0,
+    logger: createLogger({ level: "info" }),
+    info: { title: "bench", description: "", version: "0" },
+    configDir: ".",
+  });
+  return server.url;
+}
+
+process.on("message", (message) => {
+  if (message === "cpu") process.send?.({ cpu: process.cpuUsage() });
+});
+process.on("disconnect", () => process.exit(0));
+process.send?.({ url: await (kind === "bare" ? startBare() : startToolyard()) });
