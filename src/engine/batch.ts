@@ -49,7 +49,7 @@ export async function executeBatch(
       results[index] = result;
       if (!result.ok && options.stopOnError) stopped = true;
       // Checked before the shared iterator moves on, so that no item is taken and then dropped.
-      if (stopped || request.signal?.aborted === true) return;
+      if (stopped || request.parent?.ended !== undefined) return;
     }
   };
   await Promise.all(Array.from({ length: concurrency }, work));

@@ -1,25 +1,27 @@
-/** A map that forgets its oldest entry when it is full. */
+/** A map that forgets its oldest entries: it holds the newest `capacity` at least, and twice as many at most. */
 export class BoundedMap<K, V> {
-  readonly #entries = new Map<K, V>();
   readonly #capacity: number;
+  // Two generations, so that forgetting costs nothing per entry: the older one is dropped whole.
+  #newer = new Map<K, V>();
+  #older = new Map<K, V>();
 
   constructor(capacity: number) {
     this.#capacity = capacity;
   }
 
   get(key: K): V | undefined {
-    return this.#entries.get(key);
+    return this.#newer.get(key) ?? this.#older.get(key);
   }
 
   set(key: K, value: V): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
-    if (this.#entries.size <= this.#capacity) return;
-    const [oldest] = this.#entries.keys();
-    if (oldest !== undefined) this.#entries.delete(oldest);
+    this.#newer.set(key, value);
+    if (this.#newer.size < this.#capacity) return;
+    this.#older = this.#newer;
+    this.#newer = new Map();
   }
 
   delete(key: K): void {
-    this.#entries.delete(key);
+    this.#newer.delete(key);
+    this.#older.delete(key);
   }
 }

@@ -5,7 +5,7 @@ import type { ToolyardError, Outcome } from "../core/errors.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Session } from "../core/session.ts";
 import type { CatalogEntry } from "./catalog.ts";
-import type { Deadline } from "./deadline.ts";
+import { type CancelSource, type Deadline, fromSignal } from "./deadline.ts";
 import type { ToolExecutor } from "./executor.ts";
 import type { Caller, Lease } from "./router.ts";
 import type { LeaseHolder, SessionRecord } from "./session-record.ts";
@@ -20,7 +20,7 @@ export interface CallRequest {
   readonly sessionId?: string | undefined;
   readonly traceId?: string | undefined;
   /** Ends the call when it aborts: the client went away, the parent call ended. */
-  readonly signal?: AbortSignal | undefined;
+  readonly parent?: CancelSource | undefined;
   readonly callerKind?: CallerKind | undefined;
   /** The session whose turn the calling tool holds; a nested call into it must not wait for that turn. */
   readonly within?: SessionRecord | undefined;
@@ -94,7 +94,9 @@ export class CallContext implements ToolContext<never> {
   }
 
   call(action: string, params: Readonly<Record<string, unknown>> = {}, options: CallOptions = {}): Promise<ToolResult> {
-    const { signal } = this.#call.deadline;
+    const { deadline } = this.#call;
+    const parent =
+      options.signal === undefined ? deadline : fromSignal(AbortSignal.any([deadline.signal, options.signal]));
     return this.#executor.execute({
       caller: this.#call.request.caller,
       action,
@@ -102,7 +104,7 @@ export class CallContext implements ToolContext<never> {
       timeoutMs: options.timeoutMs,
       sessionId: options.sessionId,
       traceId: options.traceId ?? this.#call.traceId,
-      signal: options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]),
+      parent,
       callerKind: options.caller,
       within: this.#call.lease?.record ?? this.#call.request.within,
     });

@@ -6,52 +6,87 @@ export function formatDuration(ms: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${Number((ms / 1000).toFixed(3))} s`;
 }
 
-/**
- * One signal that ends a piece of work: on its own timeout, with its parent, or when it is cancelled.
- *
- * The signal's reason is always a {@link ToolyardError}, ready to be answered.
- */
-export class Deadline {
-  readonly #controller = new AbortController();
-  readonly #release: (() => void)[] = [];
-  /** The clock's time at which it ends. */
-  readonly endsAt: number;
+/** Something that may end before the work that depends on it: a client's connection, a parent call. */
+export interface CancelSource {
+  /** Why it ended; `undefined` while it lasts. */
+  readonly ended: ToolyardError | undefined;
+  /** Runs `callback` when it ends, and returns a function that takes that back. */
+  onEnd(callback: () => void): () => void;
+}
 
-  constructor(clock: Clock, timeoutMs: number, what: string, parent?: AbortSignal) {
-    this.endsAt = clock.now() + timeoutMs;
-    this.#release.push(
-      clock.after(timeoutMs, () => {
-        this.cancel(
-          new ToolyardError("timeout", `${what} timed out after ${formatDuration(timeoutMs)}`, {
-            details: { limit: "timeout", timeout: timeoutMs / 1000 },
-          }),
-        );
-      }),
-    );
-    if (parent !== undefined) this.follow(parent);
+/** Sees an abort signal as a {@link CancelSource}. */
+export function fromSignal(signal: AbortSignal): CancelSource {
+  return {
+    get ended() {
+      return signal.aborted ? toAbortError(signal.reason) : undefined;
+    },
+    onEnd(callback) {
+      signal.addEventListener("abort", callback, { once: true });
+      return () => signal.removeEventListener("abort", callback);
+    },
+  };
+}
+
+/**
+ * Ends a piece of work: on its own timeout, with its parent, or when it is cancelled.
+ *
+ * Most calls end before anyone asks for a signal, so the signal is made only then.
+ */
+export class Deadline implements CancelSource {
+  readonly #release: (() => void)[] = [];
+  #callbacks: Set<() => void> | undefined;
+  #controller: AbortController | undefined;
+  #ended: ToolyardError | undefined;
+
+  constructor(clock: Clock, timeoutMs: number, what: string, parent?: CancelSource) {
+    const cancelTimer = clock.after(timeoutMs, () => {
+      this.cancel(
+        new ToolyardError("timeout", `${what} timed out after ${formatDuration(timeoutMs)}`, {
+          details: { limit: "timeout", timeout: timeoutMs / 1000 },
+        }),
+      );
+    });
+    this.#release.push(cancelTimer);
+    if (parent !== undefined) this.#follow(parent);
   }
 
+  get ended(): ToolyardError | undefined {
+    return this.#ended;
+  }
+
+  /** Aborted when the work must end, with the same reason as `ended`. */
   get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#ended !== undefined) this.#controller.abort(this.#ended);
+    }
     return this.#controller.signal;
   }
 
-  /** Ends the work when `parent` does. */
-  follow(parent: AbortSignal): void {
-    const end = () => this.cancel(toAbortError(parent.reason));
-    if (parent.aborted) return end();
-    parent.addEventListener("abort", end, { once: true });
-    this.#release.push(() => parent.removeEventListener("abort", end));
+  onEnd(callback: () => void): () => void {
+    this.#callbacks ??= new Set();
+    this.#callbacks.add(callback);
+    return () => this.#callbacks?.delete(callback);
   }
 
   /** Ends the work now; the first reason stays. */
   cancel(reason: ToolyardError): void {
-    this.#controller.abort(reason);
+    if (this.#ended !== undefined) return;
+    this.#ended = reason;
     this.close();
+    this.#controller?.abort(reason);
+    for (const callback of this.#callbacks ?? []) callback();
   }
 
   /** Lets go of the timer and the parent once the work is over. */
   close(): void {
     for (const release of this.#release.splice(0)) release();
+  }
+
+  #follow(parent: CancelSource): void {
+    const end = () => this.cancel(parent.ended ?? toAbortError(undefined));
+    if (parent.ended !== undefined) end();
+    else this.#release.push(parent.onEnd(end));
   }
 }
 

@@ -7,7 +7,7 @@ import type { ResultMeta, ToolResult } from "../core/result.ts";
 import type { EventBus } from "./bus.ts";
 import { Call, CallContext, type CallRequest } from "./call.ts";
 import type { Catalog, CatalogEntry } from "./catalog.ts";
-import { Deadline, settlesWithin, toAbortError } from "./deadline.ts";
+import { Deadline, settlesWithin } from "./deadline.ts";
 import { toFailure, toUnexpectedError } from "./failure.ts";
 import type { EngineLimits } from "./limits.ts";
 import { parseParams } from "./params.ts";
@@ -111,7 +111,7 @@ export class ToolExecutor {
     const { clock, limits } = this.#deps;
     const wanted = request.timeoutMs || entry.tool.definition.timeoutMs || limits.callTimeoutMs;
     const timeoutMs = Math.min(wanted, limits.maxCallTimeoutMs);
-    const call = new Call(request, traceId, entry, new Deadline(clock, timeoutMs, entry.fullName, request.signal));
+    const call = new Call(request, traceId, entry, new Deadline(clock, timeoutMs, entry.fullName, request.parent));
     this.#active.add(call);
     this.#emit("call.started", call, { action: entry.fullName });
     return call;
@@ -120,21 +120,21 @@ export class ToolExecutor {
   /** Warms the backend, leases the session and waits for its turn; on the hot path none of it waits. */
   async #prepare(call: Call): Promise<void> {
     const { mount, sessions } = call.entry;
-    const { signal } = call.deadline;
-    if (signal.aborted) throw signal.reason;
+    const { deadline } = call;
+    if (deadline.ended !== undefined) throw deadline.ended;
     const { router } = this.#deps;
     if (!sessions) {
       const lifecycle = router.lifecycle(mount.resource);
-      if (lifecycle?.warm === false) await lifecycle.warmUp(signal);
+      if (lifecycle?.warm === false) await lifecycle.warmUp(deadline.signal);
       return;
     }
-    const leasing = router.acquire(mount, call.request.caller, call, { signal, sessionId: call.request.sessionId });
+    const leasing = router.acquire(mount, call.request.caller, call, { deadline, sessionId: call.request.sessionId });
     const lease = leasing instanceof Promise ? await leasing : leasing;
     call.lease = lease;
     const { turns } = lease.record;
     if (turns === undefined || call.request.within === lease.record || turns.tryEnter()) return;
     try {
-      await turns.enter(signal);
+      await turns.enter(deadline.signal);
     } catch (error) {
       // It never had the turn, so there is none to hand on.
       call.lease = undefined;
@@ -166,30 +166,32 @@ export class ToolExecutor {
   /** Waits for a tool's promise; once its signal is aborted the answer no longer waits for more than a last word. */
   #await(call: Call, work: PromiseLike<unknown>): Promise<unknown> {
     const { clock, limits } = this.#deps;
-    const { signal } = call.deadline;
+    const { deadline } = call;
     return new Promise((resolve, reject) => {
-      let over = false;
-      const onAbort = () => {
-        const cancelLastWord = clock.after(LAST_WORD_MS, () => reject(signal.reason));
-        const cancelGrace = clock.after(limits.abortGraceMs, () => {
-          if (over) return;
-          this.#giveUp(call);
-        });
-        release.push(cancelLastWord, cancelGrace);
+      const release: (() => void)[] = [];
+      const onEnd = () => {
+        release.push(
+          clock.after(LAST_WORD_MS, () => reject(deadline.ended)),
+          clock.after(limits.abortGraceMs, () => this.#giveUp(call)),
+        );
       };
-      const release = [() => signal.removeEventListener("abort", onAbort)];
-      const settle = (deliver: () => void) => {
-        over = true;
+      release.push(deadline.onEnd(onEnd));
+      if (deadline.ended !== undefined) onEnd();
+      const settle = () => {
         for (const undo of release) undo();
         this.#leave(call);
-        deliver();
       };
-      signal.addEventListener("abort", onAbort, { once: true });
-      if (signal.aborted) onAbort();
       work.then(
-        (value) => settle(() => (signal.aborted ? reject(signal.reason) : resolve(value))),
-        // A tool's own typed error may hold more than the abort's: what it had printed, what it had lost.
-        (error: unknown) => settle(() => reject(signal.aborted && !ToolyardError.is(error) ? signal.reason : error)),
+        (value) => {
+          settle();
+          if (deadline.ended === undefined) resolve(value);
+          else reject(deadline.ended);
+        },
+        (error: unknown) => {
+          settle();
+          // A tool's own typed error may hold more than the deadline's: what it had printed, what it had lost.
+          reject(ToolyardError.is(error) ? error : (deadline.ended ?? error));
+        },
       );
     });
   }
@@ -284,7 +286,7 @@ export class ToolExecutor {
     call: Call | undefined,
   ): ToolyardError {
     if (ToolyardError.is(error)) return error;
-    if (call?.deadline.signal.aborted === true) return toAbortError(call.deadline.signal.reason);
+    if (call?.deadline.ended !== undefined) return call.deadline.ended;
     this.#deps.logger.error({ err: error, tool: entry?.fullName, trace_id: traceId }, "a tool failed unexpectedly");
     return toUnexpectedError(entry?.fullName ?? "The call", traceId, error);
   }

@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { LifecycleContext, Logger } from "../core/context.ts";
 import { describeError, ToolyardError } from "../core/errors.ts";
-import { Deadline, settlesWithin, untilAborted } from "./deadline.ts";
+import { Deadline, fromSignal, settlesWithin, untilAborted } from "./deadline.ts";
 import type { EngineLimits } from "./limits.ts";
 import type { Mount } from "./mount.ts";
 
@@ -78,14 +78,14 @@ export class Lifecycle {
     options: { readonly signal?: AbortSignal; readonly onLate?: (value: T) => void } = {},
   ): Promise<T> {
     const { clock, limits } = this.#deps;
-    const deadline = new Deadline(clock, timeoutMs, `${this.#mount.resource} ${hook}`, options.signal);
+    const deadline = new Deadline(clock, timeoutMs, `${this.#mount.resource} ${hook}`, options.signal === undefined ? undefined : fromSignal(options.signal));
     const context = { resource: this.#mount.resource, logger: this.#logger, signal: deadline.signal };
     // A hook that throws at once is a hook that rejects.
     const work = (async () => body(context))();
     try {
       return await untilAborted(work, deadline.signal);
     } catch (error) {
-      if (!deadline.signal.aborted) throw error;
+      if (deadline.ended === undefined) throw error;
       const settled = await settlesWithin(clock, work, limits.abortGraceMs);
       if (!settled)
         this.#logger.error({ hook, grace_ms: limits.abortGraceMs }, "a hook ignores its signal; it is given up");

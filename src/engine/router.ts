@@ -45,7 +45,7 @@ interface WorkerSessions {
   readonly counts: Map<string, number>;
 }
 
-/** How many ended sessions are remembered by id, for a typed answer to who still names them. */
+/** How many expired sessions are remembered by id, for a typed answer to who still names them. */
 const REMEMBERED = 10_000;
 const CLEANUP_RETRIES_MS = [1_000, 10_000] as const;
 
@@ -96,13 +96,13 @@ export class ResourceRouter {
    * Leases the worker's session on a mount for one call, making a temporary one if there is none.
    *
    * @throws ToolyardError session_init_failed; session_expired, session_lost or session_not_found when `sessionId` is not
-   *   the live session; the signal's reason when it aborts first.
+   *   the live session; the deadline's reason when it ends first.
    */
   acquire(
     mount: Mount,
     caller: Caller,
     holder: LeaseHolder,
-    options: { readonly signal: AbortSignal; readonly sessionId?: string | undefined },
+    options: { readonly deadline: { readonly signal: AbortSignal }; readonly sessionId?: string | undefined },
   ): Lease | Promise<Lease> {
     let record = this.#live(caller, mount.resource);
     if (options.sessionId !== undefined && record?.id !== options.sessionId) this.#refuse(options.sessionId);
@@ -110,7 +110,7 @@ export class ResourceRouter {
     record ??= this.#make({ ...caller, resource: mount.resource, config: {} }, mount, true);
     const lease = this.#lease(record, holder, expiredSession);
     if (record.state === "active") return lease;
-    return this.#whenReady(lease, options.signal);
+    return this.#whenReady(lease, options.deadline.signal);
   }
 
   /**
@@ -373,7 +373,7 @@ export class ResourceRouter {
     if (record.ending) return;
     record.state = "ending";
     record.endReason = reason;
-    this.#ended.set(record.id, reason);
+    if (reason === "expired") this.#ended.set(record.id, reason);
     this.#sessionCount -= 1;
     this.#forget(record);
     this.#ending.add(record);

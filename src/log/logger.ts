@@ -1,5 +1,6 @@
 import { type Bindings, type ChildLoggerOptions, type DestinationStream, pino, stdSerializers } from "pino";
 import type { Logger } from "../core/context.ts";
+import { type LineDestination, LineBatches } from "./line-batches.ts";
 import { redact } from "./redact.ts";
 
 /** How much the server says, and where. */
@@ -13,11 +14,6 @@ export interface LoggerOptions {
 export interface ServerLogger extends Logger {
   flush(): void;
 }
-
-/** Bytes that gather before a write. */
-const BATCH_BYTES = 32_768;
-/** Milliseconds that a line waits for others at most. */
-const FLUSH_MS = 250;
 
 /**
  * Makes a logger that writes one line of JSON per event.
@@ -63,20 +59,12 @@ function toFacts(value: unknown): unknown {
   return value instanceof Error ? stdSerializers.err(value) : value;
 }
 
-function createBatches(): DestinationStream {
-  const destination = pino.destination({ fd: 2, sync: false, minLength: BATCH_BYTES, maxWrite: 2 * BATCH_BYTES });
-  // A reader that went away must not end the server.
-  destination.on("error", () => undefined);
-  setInterval(() => destination.flush(), FLUSH_MS).unref();
-  process.on("exit", () => flush(destination));
+function createBatches(): LineDestination {
+  const destination = new LineBatches(2);
+  process.on("exit", () => destination.flushSync());
   return destination;
 }
 
 function flush(destination: DestinationStream): void {
-  if (!("flushSync" in destination) || typeof destination.flushSync !== "function") return;
-  try {
-    destination.flushSync();
-  } catch {
-    // Not open yet, or gone: there is nowhere to write to.
-  }
+  if ("flushSync" in destination && typeof destination.flushSync === "function") destination.flushSync();
 }

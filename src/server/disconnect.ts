@@ -1,11 +1,32 @@
 import type { ServerResponse } from "node:http";
 import { ToolyardError } from "../core/errors.ts";
+import type { CancelSource } from "../engine/deadline.ts";
 
-/** Aborts when the client goes away before its answer is written. */
-export function disconnectSignal(outgoing: ServerResponse): AbortSignal {
-  const controller = new AbortController();
-  outgoing.once("close", () => {
-    if (!outgoing.writableFinished) controller.abort(new ToolyardError("cancelled", "The client went away"));
-  });
-  return controller.signal;
+/** The client's wait for its answer: it ends when the client goes away first. */
+export class ClientWait implements CancelSource {
+  readonly #outgoing: ServerResponse;
+
+  constructor(outgoing: ServerResponse) {
+    this.#outgoing = outgoing;
+  }
+
+  get ended(): ToolyardError | undefined {
+    const gone = this.#outgoing.closed && !this.#outgoing.writableFinished;
+    return gone ? new ToolyardError("cancelled", "The client went away") : undefined;
+  }
+
+  onEnd(callback: () => void): () => void {
+    const onClose = () => {
+      if (!this.#outgoing.writableFinished) callback();
+    };
+    this.#outgoing.once("close", onClose);
+    return () => this.#outgoing.off("close", onClose);
+  }
+
+  /** The same as a signal, for what waits longer than a call. */
+  toSignal(): AbortSignal {
+    const controller = new AbortController();
+    this.onEnd(() => controller.abort(this.ended));
+    return controller.signal;
+  }
 }

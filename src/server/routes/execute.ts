@@ -3,10 +3,11 @@ import { type BatchItem, BatchRequest, ExecuteRequest } from "../../core/protoco
 import { ToolyardError } from "../../core/errors.ts";
 import { executeBatch, type BatchResult } from "../../engine/batch.ts";
 import type { CallRequest } from "../../engine/call.ts";
+import type { CancelSource } from "../../engine/deadline.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { Caller } from "../../engine/router.ts";
 import { toCaller } from "../caller.ts";
-import { disconnectSignal } from "../disconnect.ts";
+import { ClientWait } from "../disconnect.ts";
 import { fail, type Reply, succeed, toEnvelope, toReply } from "../reply.ts";
 import { type AnyRoute, route } from "../route.ts";
 
@@ -30,9 +31,9 @@ export function executeRoutes(engine: Engine): readonly AnyRoute[] {
         500: "The tool failed, or took too long",
       },
       async handle({ body, tenant, outgoing }) {
-        const signal = body.on_disconnect === "cancel" ? disconnectSignal(outgoing) : undefined;
+        const parent = body.on_disconnect === "cancel" ? new ClientWait(outgoing) : undefined;
         const caller = toCaller(tenant, body.worker_id);
-        return toReply(await engine.executor.execute(toCall(caller, body, body.trace_id, signal)));
+        return toReply(await engine.executor.execute(toCall(caller, body, body.trace_id, parent)));
       },
     }),
     route({
@@ -46,11 +47,11 @@ export function executeRoutes(engine: Engine): readonly AnyRoute[] {
       enveloped: true,
       statuses: { 207: "Some actions failed", 500: "All actions failed" },
       async handle({ body, tenant, outgoing }) {
-        const signal = body.on_disconnect === "cancel" ? disconnectSignal(outgoing) : undefined;
+        const parent = body.on_disconnect === "cancel" ? new ClientWait(outgoing) : undefined;
         const caller = toCaller(tenant, body.worker_id);
         const result = await executeBatch(
           engine.executor,
-          body.actions.map((item) => toCall(caller, item, body.trace_id, signal)),
+          body.actions.map((item) => toCall(caller, item, body.trace_id, parent)),
           {
             parallel: body.parallel,
             stopOnError: body.stop_on_error,
@@ -70,7 +71,7 @@ function toCall(
   caller: Caller,
   body: CallBody,
   traceId: string | null | undefined,
-  signal: AbortSignal | undefined,
+  parent: CancelSource | undefined,
 ): CallRequest {
   return {
     caller,
@@ -79,7 +80,7 @@ function toCall(
     timeoutMs: body.timeout_ms ?? (body.timeout ?? 0) * 1000,
     sessionId: body.session_id ?? undefined,
     traceId: traceId ?? undefined,
-    signal,
+    parent,
   };
 }
 

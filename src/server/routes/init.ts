@@ -4,7 +4,7 @@ import type { Engine } from "../../engine/engine.ts";
 import type { Caller } from "../../engine/router.ts";
 import { checkName, toCaller } from "../caller.ts";
 import type { ConfigFolder } from "../config-folder.ts";
-import { disconnectSignal } from "../disconnect.ts";
+import { ClientWait } from "../disconnect.ts";
 import { fail, type Reply, succeed } from "../reply.ts";
 import { type AnyRoute, route } from "../route.ts";
 
@@ -30,7 +30,7 @@ export function initRoutes(engine: Engine, folder: ConfigFolder): readonly AnyRo
             caller,
             resource,
             body.init_config ?? {},
-            disconnectSignal(outgoing),
+            new ClientWait(outgoing).toSignal(),
           );
           return succeed({ ...meta, sessionId: outcome.session_id }, { resource_type: resource, ...outcome });
         } catch (error) {
@@ -51,7 +51,7 @@ export function initRoutes(engine: Engine, folder: ConfigFolder): readonly AnyRo
       statuses: { 207: "Some sessions could not be initialized", 500: "None could" },
       async handle({ body, tenant, outgoing }) {
         const caller = toCaller(tenant, body.worker_id);
-        const signal = disconnectSignal(outgoing);
+        const signal = new ClientWait(outgoing).toSignal();
         const results = await Promise.all(
           Object.entries(body.resource_configs).map(async ([resource, config]) => {
             checkName("resource_configs", resource);

@@ -10,7 +10,7 @@ import type { Caller, ResourceRouter } from "../../engine/router.ts";
 import type { SessionRecord } from "../../engine/session-record.ts";
 import { nearNames } from "../../core/near-names.ts";
 import { checkName, toCaller } from "../caller.ts";
-import { disconnectSignal } from "../disconnect.ts";
+import { ClientWait } from "../disconnect.ts";
 import { fail, succeed } from "../reply.ts";
 import { type AnyRoute, route } from "../route.ts";
 
@@ -42,7 +42,7 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
               ttlMs: body.ttl === undefined || body.ttl === null ? undefined : body.ttl * 1000,
               autoExtend: body.auto_extend ?? undefined,
             },
-            disconnectSignal(outgoing),
+            new ClientWait(outgoing).toSignal(),
           );
           const facts = { session_id: record.id, session_name: record.name, resource_type: resource };
           const expires = { expires_at: router.expiryDate(record).toISOString() };
