@@ -18,7 +18,7 @@ try {
   process.exit(1);
 }
 
-for (const file of globSync("src/**/*.{py,sh,html,css}", { cwd: root })) {
+for (const file of globSync("src/**/*.{py,sh,mjs,html,css}", { cwd: root })) {
   const target = join(root, "dist", file.slice("src/".length));
   mkdirSync(dirname(target), { recursive: true });
   cpSync(join(root, file), target);

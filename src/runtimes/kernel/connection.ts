@@ -1,0 +1,227 @@
+import type { Duplex } from "node:stream";
+import type { Execution, ExecutionHooks, ExecutionRequest, Language, SandboxLimits } from "../../core/runtime.ts";
+import { encodeFrame, FrameDecoder, ProtocolViolation } from "./frame.ts";
+import { LiveExecution, type PartialExecution } from "./live-execution.ts";
+import { toWireLimits } from "./limits.ts";
+import { type HostFrame, parseSandboxFrame, PROTOCOL_VERSION, type SandboxFrame } from "./messages.ts";
+
+/** Why a connection ended: `unresponsive` means that an execution outlived its deadline and the grace after it. */
+export type LossCause = "violation" | "unresponsive" | "closed" | "stopped";
+
+/** The connection is gone, and everything behind it must be taken for dead. */
+export class ConnectionLost extends Error {
+  override readonly name = "ConnectionLost";
+  readonly why: LossCause;
+  /** What the execution had come to; absent for whoever was not executing. */
+  readonly partial: PartialExecution | undefined;
+
+  constructor(why: LossCause, message: string, partial?: PartialExecution) {
+    super(message);
+    this.why = why;
+    this.partial = partial;
+  }
+}
+
+/** How a connection is built. */
+export interface ConnectionOptions {
+  readonly limits: Required<SandboxLimits>;
+  /** Milliseconds after a deadline or a cancellation until the other side counts as unresponsive. */
+  readonly graceMs: number;
+  /** Kills what is behind the connection, at once; called exactly once, however the connection ends. */
+  readonly kill: (why: LossCause, message: string) => void;
+}
+
+interface Live {
+  readonly execution: LiveExecution;
+  readonly kernel: string;
+  readonly resolve: (execution: Execution) => void;
+  readonly reject: (error: ConnectionLost) => void;
+  timer: NodeJS.Timeout;
+  cancelled: boolean;
+  /** Lets go of the caller's signal, which may outlive many executions. */
+  release: () => void;
+}
+
+/** The host's side of "ptc-frame/1": one persistent channel to a supervisor, over which executions, calls and output run. */
+export class SupervisorConnection {
+  /** Resolves with the engines' versions at the other side's `ready`. */
+  readonly ready: Promise<Readonly<Record<string, string>>>;
+  readonly #channel: Duplex;
+  readonly #options: ConnectionOptions;
+  readonly #decoder = new FrameDecoder();
+  readonly #live = new Map<number, Live>();
+  readonly #resets = new Map<string, (() => void)[]>();
+  #becameReady: (versions: Readonly<Record<string, string>>) => void = () => {};
+  #becameLost: (error: ConnectionLost) => void = () => {};
+  #isReady = false;
+  #lost: ConnectionLost | undefined;
+  #nextExecution = 1;
+
+  constructor(channel: Duplex, options: ConnectionOptions) {
+    this.#channel = channel;
+    this.#options = options;
+    this.ready = new Promise((resolve, reject) => {
+      this.#becameReady = resolve;
+      this.#becameLost = reject;
+    });
+    // Nobody may be waiting when it is lost; whoever asks later still gets the error.
+    this.ready.catch(() => {});
+    channel.on("data", (chunk: Buffer) => this.#read(chunk));
+    channel.on("error", () => this.close("closed", "the channel to the sandbox failed"));
+    channel.on("close", () => this.close("closed", "the sandbox closed its channel"));
+    channel.on("end", () => this.close("closed", "the sandbox closed its channel"));
+    this.#send({ t: "hello", v: PROTOCOL_VERSION, limits: toWireLimits(options.limits) });
+  }
+
+  get lost(): ConnectionLost | undefined {
+    return this.#lost;
+  }
+
+  /**
+   * Runs code in a kernel, which the supervisor opens if it must.
+   *
+   * @throws ConnectionLost when the other side died, broke the protocol or did not keep the deadline.
+   */
+  execute(kernel: string, language: Language, request: ExecutionRequest, hooks: ExecutionHooks): Promise<Execution> {
+    if (this.#lost !== undefined) return Promise.reject(this.#lost);
+    const x = this.#nextExecution++;
+    const execution = new LiveExecution(x, hooks, this.#options.limits, (frame) => this.#send(frame));
+    return new Promise<Execution>((resolve, reject) => {
+      const timer = this.#watch(request.deadlineMs);
+      const live: Live = { execution, kernel, resolve, reject, timer, cancelled: false, release: () => {} };
+      this.#live.set(x, live);
+      this.#send({
+        t: "exec",
+        x,
+        k: kernel,
+        language,
+        code: request.code,
+        deadline_ms: request.deadlineMs,
+        ...(request.dialect === undefined ? {} : { dialect: request.dialect }),
+      });
+      const cancel = () => this.#cancel(live);
+      if (hooks.signal.aborted) cancel();
+      else hooks.signal.addEventListener("abort", cancel, { once: true });
+      live.release = () => hooks.signal.removeEventListener("abort", cancel);
+    });
+  }
+
+  /** Interrupts what runs in a kernel. */
+  interrupt(kernel: string): void {
+    for (const live of this.#live.values()) if (live.kernel === kernel) this.#cancel(live);
+  }
+
+  /** Ends a kernel and what it started; resolves when the supervisor says so. */
+  reset(kernel: string): Promise<void> {
+    if (this.#lost !== undefined) return Promise.resolve();
+    return new Promise((resolve) => {
+      const waiting = this.#resets.get(kernel) ?? [];
+      waiting.push(resolve);
+      this.#resets.set(kernel, waiting);
+      this.#send({ t: "reset", k: kernel });
+    });
+  }
+
+  /** Ends the connection; only the first call counts. */
+  close(why: LossCause, message: string): void {
+    if (this.#lost !== undefined) return;
+    this.#lost = new ConnectionLost(why, message);
+    this.#options.kill(why, message);
+    this.#channel.destroy();
+    this.#becameLost(this.#lost);
+    for (const live of this.#live.values()) {
+      this.#settle(live);
+      live.reject(new ConnectionLost(why, message, live.execution.abandon()));
+    }
+    for (const waiting of this.#resets.values()) for (const resolve of waiting) resolve();
+    this.#resets.clear();
+  }
+
+  #settle(live: Live): void {
+    this.#live.delete(live.execution.x);
+    clearTimeout(live.timer);
+    live.release();
+  }
+
+  #cancel(live: Live): void {
+    if (live.cancelled || !this.#live.has(live.execution.x)) return;
+    live.cancelled = true;
+    clearTimeout(live.timer);
+    live.timer = this.#watch(0);
+    this.#send({ t: "cancel", x: live.execution.x });
+  }
+
+  #watch(deadlineMs: number): NodeJS.Timeout {
+    return setTimeout(
+      () => this.close("unresponsive", "the code could not be interrupted"),
+      deadlineMs + this.#options.graceMs,
+    );
+  }
+
+  #send(frame: HostFrame): void {
+    if (this.#lost === undefined) this.#channel.write(encodeFrame(frame));
+  }
+
+  #read(chunk: Buffer): void {
+    try {
+      for (const message of this.#decoder.push(chunk)) {
+        if (this.#lost !== undefined) return;
+        this.#handle(parseSandboxFrame(message));
+      }
+    } catch (error) {
+      const message = error instanceof ProtocolViolation ? error.message : "a frame could not be handled";
+      this.close("violation", `the sandbox broke the protocol: ${message}`);
+    }
+  }
+
+  #handle(frame: SandboxFrame): void {
+    if (!this.#isReady) {
+      if (frame.t !== "ready" || frame.v !== PROTOCOL_VERSION)
+        throw new ProtocolViolation("it did not start with ready");
+      this.#isReady = true;
+      this.#becameReady(frame.versions);
+      return;
+    }
+    switch (frame.t) {
+      case "ready":
+        throw new ProtocolViolation("a second ready");
+      case "pong":
+      case "idle":
+        return;
+      case "reset": {
+        const waiting = this.#resets.get(frame.k);
+        if (waiting === undefined) throw new ProtocolViolation("a reset that nobody asked for");
+        this.#resets.delete(frame.k);
+        for (const resolve of waiting) resolve();
+        return;
+      }
+      case "out": {
+        const pending = this.#of(frame.x).execution.output(frame.stream, frame.seq, frame.data);
+        if (pending !== undefined) this.#pauseFor(pending);
+        return;
+      }
+      case "call":
+        this.#of(frame.x).execution.call({ index: frame.i, tool: frame.tool, args: frame.args });
+        return;
+      case "end": {
+        const live = this.#of(frame.x);
+        const execution = live.execution.finish(frame);
+        this.#settle(live);
+        live.resolve(execution);
+      }
+    }
+  }
+
+  #of(x: number): Live {
+    const live = this.#live.get(x);
+    if (live === undefined) throw new ProtocolViolation("a frame of an execution that is not live");
+    return live;
+  }
+
+  #pauseFor(pending: Promise<void>): void {
+    this.#channel.pause();
+    const resume = () => this.#channel.resume();
+    // A watcher that fails must not hold the execution up.
+    pending.then(resume, resume);
+  }
+}
