@@ -27,18 +27,39 @@ export function fromSignal(signal: AbortSignal): CancelSource {
   };
 }
 
+/** A {@link CancelSource} that ends on its owner's word alone; the first reason stays. */
+export class Cancellation implements CancelSource {
+  #ended: ToolyardError | undefined;
+  #callbacks: Set<() => void> | undefined;
+
+  get ended(): ToolyardError | undefined {
+    return this.#ended;
+  }
+
+  onEnd(callback: () => void): () => void {
+    this.#callbacks ??= new Set();
+    this.#callbacks.add(callback);
+    return () => this.#callbacks?.delete(callback);
+  }
+
+  cancel(reason: ToolyardError): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = reason;
+    for (const callback of this.#callbacks ?? []) callback();
+  }
+}
+
 /**
  * Ends a piece of work: on its own timeout, with its parent, or when it is cancelled.
  *
  * Most calls end before anyone asks for a signal, so the signal is made only then.
  */
-export class Deadline implements CancelSource {
+export class Deadline extends Cancellation {
   readonly #release: (() => void)[] = [];
-  #callbacks: Set<() => void> | undefined;
   #controller: AbortController | undefined;
-  #ended: ToolyardError | undefined;
 
   constructor(clock: Clock, timeoutMs: number, what: string, parent?: CancelSource) {
+    super();
     const cancelTimer = clock.after(timeoutMs, () => {
       this.cancel(
         new ToolyardError("timeout", `${what} timed out after ${formatDuration(timeoutMs)}`, {
@@ -50,32 +71,20 @@ export class Deadline implements CancelSource {
     if (parent !== undefined) this.#follow(parent);
   }
 
-  get ended(): ToolyardError | undefined {
-    return this.#ended;
-  }
-
   /** Aborted when the work must end, with the same reason as `ended`. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.#ended !== undefined) this.#controller.abort(this.#ended);
+      if (this.ended !== undefined) this.#controller.abort(this.ended);
     }
     return this.#controller.signal;
   }
 
-  onEnd(callback: () => void): () => void {
-    this.#callbacks ??= new Set();
-    this.#callbacks.add(callback);
-    return () => this.#callbacks?.delete(callback);
-  }
-
-  /** Ends the work now; the first reason stays. */
-  cancel(reason: ToolyardError): void {
-    if (this.#ended !== undefined) return;
-    this.#ended = reason;
+  override cancel(reason: ToolyardError): void {
+    if (this.ended !== undefined) return;
     this.close();
+    super.cancel(reason);
     this.#controller?.abort(reason);
-    for (const callback of this.#callbacks ?? []) callback();
   }
 
   /** Lets go of the timer and the parent once the work is over. */
@@ -97,19 +106,18 @@ export function toAbortError(reason: unknown): ToolyardError {
     : new ToolyardError("cancelled", "The call was cancelled", { cause: reason });
 }
 
-/** Waits for `work`, but no longer than until `signal` aborts. */
-export function untilAborted<T>(work: PromiseLike<T>, signal: AbortSignal): Promise<T> {
+/** Waits for `work`, but no longer than until `source` ends; then rejects with its reason. */
+export function untilEnded<T>(work: PromiseLike<T>, source: CancelSource): Promise<T> {
   return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    if (signal.aborted) abort();
-    else signal.addEventListener("abort", abort, { once: true });
+    if (source.ended !== undefined) reject(source.ended);
+    const release = source.onEnd(() => reject(source.ended));
     work.then(
       (value) => {
-        signal.removeEventListener("abort", abort);
+        release();
         resolve(value);
       },
       (error: unknown) => {
-        signal.removeEventListener("abort", abort);
+        release();
         reject(error);
       },
     );

@@ -125,7 +125,7 @@ export class ToolExecutor {
     const { router } = this.#deps;
     if (!sessions) {
       const lifecycle = router.lifecycle(mount.resource);
-      if (lifecycle?.warm === false) await lifecycle.warmUp(deadline.signal);
+      if (lifecycle?.warm === false) await lifecycle.warmUp(deadline);
       return;
     }
     const leasing = router.acquire(mount, call.request.caller, call, { deadline, sessionId: call.request.sessionId });
@@ -134,7 +134,7 @@ export class ToolExecutor {
     const { turns } = lease.record;
     if (turns === undefined || call.request.within === lease.record || turns.tryEnter()) return;
     try {
-      await turns.enter(deadline.signal);
+      await turns.enter(deadline);
     } catch (error) {
       // It never had the turn, so there is none to hand on.
       call.lease = undefined;

@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { LifecycleContext, Logger } from "../core/context.ts";
 import { describeError, ToolyardError } from "../core/errors.ts";
-import { Deadline, fromSignal, settlesWithin, untilAborted } from "./deadline.ts";
+import { type CancelSource, Deadline, settlesWithin, untilEnded } from "./deadline.ts";
 import type { EngineLimits } from "./limits.ts";
 import type { Mount } from "./mount.ts";
 
@@ -42,11 +42,11 @@ export class Lifecycle {
    *
    * @throws ToolyardError backend_unavailable when the hook throws or takes too long.
    */
-  async warmUp(signal?: AbortSignal): Promise<void> {
+  async warmUp(source?: CancelSource): Promise<void> {
     if (this.#warm) return;
     this.#warming ??= this.#runWarmup().finally(() => (this.#warming = undefined));
     // The run is shared: a caller that gives up stops waiting, the run goes on.
-    await (signal === undefined ? this.#warming : untilAborted(this.#warming, signal));
+    await (source === undefined ? this.#warming : untilEnded(this.#warming, source));
   }
 
   async #runWarmup(): Promise<void> {
@@ -75,15 +75,15 @@ export class Lifecycle {
     hook: string,
     timeoutMs: number,
     body: (context: LifecycleContext) => Promise<T>,
-    options: { readonly signal?: AbortSignal; readonly onLate?: (value: T) => void } = {},
+    options: { readonly parent?: CancelSource; readonly onLate?: (value: T) => void } = {},
   ): Promise<T> {
     const { clock, limits } = this.#deps;
-    const deadline = new Deadline(clock, timeoutMs, `${this.#mount.resource} ${hook}`, options.signal === undefined ? undefined : fromSignal(options.signal));
-    const context = { resource: this.#mount.resource, logger: this.#logger, signal: deadline.signal };
+    const deadline = new Deadline(clock, timeoutMs, `${this.#mount.resource} ${hook}`, options.parent);
+    const context = new HookContext(this.#mount.resource, this.#logger, deadline);
     // A hook that throws at once is a hook that rejects.
     const work = (async () => body(context))();
     try {
-      return await untilAborted(work, deadline.signal);
+      return await untilEnded(work, deadline);
     } catch (error) {
       if (deadline.ended === undefined) throw error;
       const settled = await settlesWithin(clock, work, limits.abortGraceMs);
@@ -111,5 +111,22 @@ export class Lifecycle {
   describeFailure(hook: string, error: unknown): string {
     if (ToolyardError.is(error)) return error.message;
     return `${this.#mount.resource} ${hook} failed`;
+  }
+}
+
+/** What a hook is given; its signal is made only if the hook asks for it. */
+class HookContext implements LifecycleContext {
+  readonly resource: string;
+  readonly logger: Logger;
+  readonly #deadline: Deadline;
+
+  constructor(resource: string, logger: Logger, deadline: Deadline) {
+    this.resource = resource;
+    this.logger = logger;
+    this.#deadline = deadline;
+  }
+
+  get signal(): AbortSignal {
+    return this.#deadline.signal;
   }
 }

@@ -3,7 +3,7 @@ import type { EventType } from "../core/events.ts";
 import { ToolyardError } from "../core/errors.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import type { EventBus } from "./bus.ts";
-import { settlesWithin, untilAborted } from "./deadline.ts";
+import { type CancelSource, settlesWithin, untilEnded } from "./deadline.ts";
 import { Lifecycle, type LifecycleDeps } from "./lifecycle.ts";
 import { hasSessions, type Mount } from "./mount.ts";
 import { toSessionConfig } from "./session-config.ts";
@@ -102,7 +102,7 @@ export class ResourceRouter {
     mount: Mount,
     caller: Caller,
     holder: LeaseHolder,
-    options: { readonly deadline: { readonly signal: AbortSignal }; readonly sessionId?: string | undefined },
+    options: { readonly deadline: CancelSource; readonly sessionId?: string | undefined },
   ): Lease | Promise<Lease> {
     let record = this.#live(caller, mount.resource);
     if (options.sessionId !== undefined && record?.id !== options.sessionId) this.#refuse(options.sessionId);
@@ -110,7 +110,7 @@ export class ResourceRouter {
     record ??= this.#make({ ...caller, resource: mount.resource, config: {} }, mount, true);
     const lease = this.#lease(record, holder, expiredSession);
     if (record.state === "active") return lease;
-    return this.#whenReady(lease, options.deadline.signal);
+    return this.#whenReady(lease, options.deadline);
   }
 
   /**
@@ -119,7 +119,7 @@ export class ResourceRouter {
    *
    * @throws ToolyardError session_init_failed, invalid_input.
    */
-  async create(request: CreateRequest, signal: AbortSignal): Promise<CreateResult> {
+  async create(request: CreateRequest, wait: CancelSource): Promise<CreateResult> {
     const mount = this.#mounts.get(request.resource);
     const live = this.#live(request, request.resource);
     const special = Object.keys(request.config).length > 0 || request.customName !== undefined;
@@ -131,7 +131,7 @@ export class ResourceRouter {
     this.#expired.delete(toKey(request, request.resource));
     const lease = this.#lease(record, { cancel: () => undefined });
     try {
-      if (record.state !== "active") await this.#whenReady(lease, signal);
+      if (record.state !== "active") await this.#whenReady(lease, wait);
     } finally {
       lease.release();
     }
@@ -207,7 +207,7 @@ export class ResourceRouter {
     let count = 0;
     for (const { sessions } of [...this.#workers.values()]) {
       for (const record of [...sessions.values()]) {
-        record.initialization.abort(new ToolyardError("shutting_down", "The server is stopping"));
+        record.initialization.cancel(new ToolyardError("shutting_down", "The server is stopping"));
         this.#end(record, "shutdown");
         count += 1;
       }
@@ -279,15 +279,14 @@ export class ResourceRouter {
   async #initialize(record: SessionRecord, mount: Mount): Promise<void> {
     const { backend } = mount;
     const lifecycle = this.#lifecycleOf(record);
-    const { signal } = record.initialization;
     const request = { workerId: record.workerId, tenant: record.tenant, sessionId: record.id, config: record.config };
     try {
-      if (lifecycle?.warm === false) await lifecycle.warmUp(signal);
+      if (lifecycle?.warm === false) await lifecycle.warmUp(record.initialization);
       const data = await lifecycle?.run(
         "initialize",
         this.#deps.limits.initializeTimeoutMs,
         async (context) => backend.initialize?.(request, context),
-        { signal, onLate: (late) => void this.#cleanUp({ ...record.view, data: late }) },
+        { parent: record.initialization, onLate: (late) => void this.#cleanUp({ ...record.view, data: late }) },
       );
       record.view = { ...record.view, data };
       record.initialized = true;
@@ -303,7 +302,8 @@ export class ResourceRouter {
   }
 
   #toInitError(record: SessionRecord, error: unknown): ToolyardError {
-    if (record.initialization.signal.aborted && ToolyardError.is(error) && error.error === "cancelled") return error;
+    if (record.initialization.ended !== undefined && ToolyardError.is(error) && error.error === "cancelled")
+      return error;
     if (!ToolyardError.is(error)) {
       this.#deps.logger.error({ err: error, resource: record.resource, session_id: record.id }, "initialize failed");
     }
@@ -354,13 +354,13 @@ export class ResourceRouter {
 
   /** Ends an initialize that nobody waits for any more. */
   #abandon(record: SessionRecord): void {
-    record.initialization.abort(new ToolyardError("cancelled", "Nobody waits for the session any more"));
+    record.initialization.cancel(new ToolyardError("cancelled", "Nobody waits for the session any more"));
     this.#end(record, "cancelled");
   }
 
-  async #whenReady(lease: Lease, signal: AbortSignal): Promise<Lease> {
+  async #whenReady(lease: Lease, wait: CancelSource): Promise<Lease> {
     try {
-      await untilAborted(lease.record.ready, signal);
+      await untilEnded(lease.record.ready, wait);
       return lease;
     } catch (error) {
       lease.release();

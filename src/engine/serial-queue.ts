@@ -1,7 +1,9 @@
+import type { CancelSource } from "./deadline.ts";
+
 /** Lets the calls of one session run one after another, first come first served. */
 export class SerialQueue {
   #busy = false;
-  readonly #waiting: { readonly start: () => void; readonly drop: (reason: unknown) => void }[] = [];
+  readonly #waiting: (() => void)[] = [];
 
   /** How many wait for their turn. */
   get length(): number {
@@ -15,24 +17,20 @@ export class SerialQueue {
     return true;
   }
 
-  /** Waits for the turn; `leave` must follow. Rejects with the signal's reason, and then there is nothing to leave. */
-  enter(signal: AbortSignal): Promise<void> {
+  /** Waits for the turn; `leave` must follow. Rejects with the wait's reason, and then there is nothing to leave. */
+  enter(wait: CancelSource): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason);
+      if (wait.ended !== undefined) return reject(wait.ended);
       if (this.tryEnter()) return resolve();
-      const waiter = {
-        start: () => {
-          signal.removeEventListener("abort", drop);
-          resolve();
-        },
-        drop: reject,
+      const start = () => {
+        stopWaiting();
+        resolve();
       };
-      const drop = () => {
-        this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
-        reject(signal.reason);
-      };
-      signal.addEventListener("abort", drop, { once: true });
-      this.#waiting.push(waiter);
+      const stopWaiting = wait.onEnd(() => {
+        this.#waiting.splice(this.#waiting.indexOf(start), 1);
+        reject(wait.ended);
+      });
+      this.#waiting.push(start);
     });
   }
 
@@ -40,6 +38,6 @@ export class SerialQueue {
   leave(): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#busy = false;
-    else next.start();
+    else next();
   }
 }

@@ -1,5 +1,6 @@
 import type { Session } from "../core/session.ts";
 import type { ToolyardError } from "../core/errors.ts";
+import { Cancellation } from "./deadline.ts";
 import type { Mount } from "./mount.ts";
 import { SerialQueue } from "./serial-queue.ts";
 
@@ -36,8 +37,8 @@ export class SessionRecord {
   readonly createdAt: Date;
   readonly turns: SerialQueue | undefined;
   readonly holders = new Set<LeaseHolder>();
-  /** Aborted when nobody waits for the initialize any more. */
-  readonly initialization = new AbortController();
+  /** Cancelled when nobody waits for the initialize any more. */
+  readonly initialization = new Cancellation();
   customName: string | undefined;
   /** Made for a call, and gone with its last lease. */
   temporary: boolean;

@@ -30,7 +30,8 @@ function readBytes(incoming: IncomingMessage, maximum: number): Promise<Buffer> 
     incoming.on("end", () => resolve(chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, size)));
     incoming.on("error", reject);
     incoming.on("close", () => {
-      if (!incoming.complete) reject(new ToolyardError("cancelled", "The client went away before its request was whole"));
+      if (!incoming.complete)
+        reject(new ToolyardError("cancelled", "The client went away before its request was whole"));
     });
   });
 }

@@ -22,11 +22,4 @@ export class ClientWait implements CancelSource {
     this.#outgoing.once("close", onClose);
     return () => this.#outgoing.off("close", onClose);
   }
-
-  /** The same as a signal, for what waits longer than a call. */
-  toSignal(): AbortSignal {
-    const controller = new AbortController();
-    this.onEnd(() => controller.abort(this.ended));
-    return controller.signal;
-  }
 }

@@ -1,5 +1,6 @@
 import { ToolyardError } from "../../core/errors.ts";
 import { InitBatchRequest, InitFromConfigRequest, InitResourceRequest } from "../../core/protocol.ts";
+import type { CancelSource } from "../../engine/deadline.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { Caller } from "../../engine/router.ts";
 import { checkName, toCaller } from "../caller.ts";
@@ -25,13 +26,7 @@ export function initRoutes(engine: Engine, folder: ConfigFolder): readonly AnyRo
         const resource = checkName("resource_type", body.resource_type);
         const meta = { operation: "init:resource", resourceType: resource };
         try {
-          const outcome = await initialize(
-            engine,
-            caller,
-            resource,
-            body.init_config ?? {},
-            new ClientWait(outgoing).toSignal(),
-          );
+          const outcome = await initialize(engine, caller, resource, body.init_config ?? {}, new ClientWait(outgoing));
           return succeed({ ...meta, sessionId: outcome.session_id }, { resource_type: resource, ...outcome });
         } catch (error) {
           if (!ToolyardError.is(error) || error.error !== "session_init_failed") throw error;
@@ -51,11 +46,11 @@ export function initRoutes(engine: Engine, folder: ConfigFolder): readonly AnyRo
       statuses: { 207: "Some sessions could not be initialized", 500: "None could" },
       async handle({ body, tenant, outgoing }) {
         const caller = toCaller(tenant, body.worker_id);
-        const signal = new ClientWait(outgoing).toSignal();
+        const wait = new ClientWait(outgoing);
         const results = await Promise.all(
           Object.entries(body.resource_configs).map(async ([resource, config]) => {
             checkName("resource_configs", resource);
-            return [resource, await initializeOne(engine, caller, resource, contentOf(config), signal)] as const;
+            return [resource, await initializeOne(engine, caller, resource, contentOf(config), wait)] as const;
           }),
         );
         return toBatchReply(body.worker_id, results);
@@ -90,9 +85,9 @@ async function initialize(
   caller: Caller,
   resource: string,
   config: Readonly<Record<string, unknown>>,
-  signal: AbortSignal,
+  wait: CancelSource,
 ) {
-  const { record } = await engine.router.create({ ...caller, resource, config }, signal);
+  const { record } = await engine.router.create({ ...caller, resource, config }, wait);
   return { session_id: record.id, session_status: record.state, error: null };
 }
 
@@ -108,10 +103,10 @@ async function initializeOne(
   caller: Caller,
   resource: string,
   config: Readonly<Record<string, unknown>>,
-  signal: AbortSignal,
+  wait: CancelSource,
 ): Promise<InitOutcome> {
   try {
-    return { status: "success", ...(await initialize(engine, caller, resource, config, signal)) };
+    return { status: "success", ...(await initialize(engine, caller, resource, config, wait)) };
   } catch (error) {
     const message = ToolyardError.is(error) ? error.message : `${resource} could not be initialized`;
     return { status: "error", session_id: null, session_status: "error", error: message };

@@ -42,7 +42,7 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
               ttlMs: body.ttl === undefined || body.ttl === null ? undefined : body.ttl * 1000,
               autoExtend: body.auto_extend ?? undefined,
             },
-            new ClientWait(outgoing).toSignal(),
+            new ClientWait(outgoing),
           );
           const facts = { session_id: record.id, session_name: record.name, resource_type: resource };
           const expires = { expires_at: router.expiryDate(record).toISOString() };
