@@ -54,7 +54,7 @@ class Scanner {
       this.#take(SPACE);
       const inner = this.#open.at(-1);
       if (!wantsValue && inner === undefined) return this.#expectEnd();
-      const step = wantsValue ? this.#value() : this.#next(inner);
+      const step: Problem | "value" | "after" = wantsValue ? this.#value() : this.#next(inner);
       if (typeof step === "object") return step;
       wantsValue = step === "value";
     }

@@ -1,0 +1,36 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { root, runCli } from "./cli-process.ts";
+
+let dir: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), "toolyard-doctor-"));
+});
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+const env = { TOOLYARD_PORT: "0" };
+const fixtures = join(root, "configs/fixtures.json");
+
+describe("toolyard doctor", () => {
+  it("finds everything in order, and leaves nothing behind", async () => {
+    const data = join(dir, "state");
+    const { code, stdout } = await runCli(["doctor", "--config", fixtures, "--data", data, "--json"], { env });
+    const report = JSON.parse(stdout);
+    expect(report.ok).toBe(true);
+    expect(code).toBe(0);
+    expect(report.findings).toContainEqual({ check: "node", ok: true, detail: process.versions.node });
+    expect(report.findings).toContainEqual({ check: "backend counter", ok: true, detail: "3 tools" });
+    expect(report.findings).toContainEqual({ check: "data", ok: true, detail: `${data} can be written` });
+  });
+
+  it("names what keeps a server from starting, and ends with 1", async () => {
+    const path = join(dir, "c.json");
+    await writeFile(path, '{"resources": {"a": {"backend": "./none.ts"}}}');
+    const { code, stdout } = await runCli(["doctor", "--config", path, "--data", path], { env });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^FAILED +backends .*resources\.a\.backend: there is no file/m);
+    expect(stdout).toMatch(/^FAILED +data .*is not a folder\. Name a folder/m);
+  });
+});

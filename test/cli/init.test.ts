@@ -1,0 +1,54 @@
+import { spawnSync } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { tmpdir } from "node:os";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { root, runCli } from "./cli-process.ts";
+
+let dir: string;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), "toolyard-init-"));
+  await mkdir(join(dir, "node_modules"));
+  for (const name of ["tsx", "zod", "vitest"])
+    await symlink(join(root, "node_modules", name), join(dir, "node_modules", name));
+  await symlink(root, join(dir, "node_modules/toolyard"));
+});
+afterEach(() => rm(dir, { recursive: true, force: true }));
+
+const FILES = ["backends/my-notes.ts", "backends/my-notes.test.ts", "configs/my-notes.json"];
+
+describe("toolyard init backend", () => {
+  it.each([
+    ["Node's own runner", { type: "module" }, ["--import", "tsx", "--test", "backends/my-notes.test.ts"]],
+    ["a package without a type", {}, ["--import", "tsx", "--test", "backends/my-notes.test.ts"]],
+    [
+      "vitest",
+      { type: "module", devDependencies: { vitest: "*" } },
+      ["node_modules/vitest/vitest.mjs", "run", "backends/my-notes.test.ts"],
+    ],
+  ])("writes a backend whose test passes at once, with %s", async (_, manifest, command) => {
+    await writeFile(join(dir, "package.json"), JSON.stringify(manifest));
+    const { code, stdout } = await runCli(["init", "backend", "my-notes", "--dir", dir]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("serve --config");
+    // The test is run as a user runs it: without what this run itself has set.
+    const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !/VITEST|NODE_|TSX/.test(key)));
+    const run = spawnSync(process.execPath, command, { cwd: dir, env, encoding: "utf8", timeout: 60_000 });
+    expect(run.status, run.stdout + run.stderr).toBe(0);
+  });
+
+  it("overwrites nothing, and says what is in the way", async () => {
+    await mkdir(join(dir, "configs"));
+    await writeFile(join(dir, "configs/my-notes.json"), "mine");
+    const { code, stderr } = await runCli(["init", "backend", "my-notes", "--dir", dir]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("configs/my-notes.json exists already; nothing was written");
+    expect(await readFile(join(dir, "configs/my-notes.json"), "utf8")).toBe("mine");
+    await expect(readFile(join(dir, "backends/my-notes.ts"))).rejects.toThrow();
+  });
+
+  it("says with --json what it wrote", async () => {
+    const { stdout } = await runCli(["init", "backend", "my-notes", "--json"], { cwd: dir });
+    expect(JSON.parse(stdout)).toMatchObject({ written: FILES });
+  });
+});
