@@ -9,6 +9,18 @@ export type { LifecycleContext, Logger, SessionRequest, ToolContext } from "./co
 export { type ErrorName, type ErrorOptions, ERRORS, type Outcome, ToolyardError } from "./core/errors.ts";
 export type { Envelope } from "./core/protocol.ts";
 export type { ResultMeta, ToolFailure, ToolResult } from "./core/result.ts";
+export type {
+  CommandResult,
+  Execution,
+  Isolation,
+  Kernel,
+  Language,
+  RuntimeRequest,
+  RuntimeSelector,
+  SandboxInstance,
+  SandboxRuntime,
+  SandboxSpec,
+} from "./core/runtime.ts";
 export type { Session } from "./core/session.ts";
 export { type CallerInput, type Input, tool, type ToolAnnotations, type ToolOptions } from "./core/tool.ts";
 

@@ -2,9 +2,19 @@ import * as http from "node:http";
 import * as https from "node:https";
 import { Readable } from "node:stream";
 
+/** The part of `fetch` that the client uses, which the global one fulfils. */
+export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
+
+interface FetchInit {
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+}
+
 /** A `fetch` over a connection pool of its own. */
 export interface NodeFetch {
-  readonly fetch: typeof globalThis.fetch;
+  readonly fetch: Fetch;
   /** Closes the idle connections; those in use close when their request ends. */
   close(): void;
 }
@@ -25,13 +35,12 @@ export function createNodeFetch(): NodeFetch {
   const plain = new http.Agent(options);
   const secure = new https.Agent(options);
   return {
-    fetch: async (input, init) => {
-      const request = new Request(input, init);
-      const isSecure = request.url.startsWith("https:");
+    fetch: async (url, init) => {
+      const isSecure = url.startsWith("https:");
       try {
-        return await send(request, isSecure ? https.request : http.request, isSecure ? secure : plain);
+        return await send(url, init, isSecure ? https.request : http.request, isSecure ? secure : plain);
       } catch (error) {
-        request.signal.throwIfAborted();
+        init.signal.throwIfAborted();
         // The message by which fetch-compatible callers recognise a network failure.
         throw new TypeError("fetch failed", { cause: error });
       }
@@ -50,14 +59,15 @@ function closeIdle(agent: http.Agent): void {
   }
 }
 
-async function send(request: Request, start: typeof http.request, agent: http.Agent): Promise<Response> {
-  const body = request.body === null ? undefined : Buffer.from(await request.arrayBuffer());
+async function send(
+  url: string,
+  { method, headers, body, signal }: FetchInit,
+  start: typeof http.request,
+  agent: http.Agent,
+): Promise<Response> {
   const incoming = await new Promise<http.IncomingMessage>((resolve, reject) => {
-    const headers = {
-      ...Object.fromEntries(request.headers),
-      ...(body === undefined ? {} : { "content-length": body.byteLength }),
-    };
-    const outgoing = start(request.url, { agent, method: request.method, signal: request.signal, headers });
+    const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) };
+    const outgoing = start(url, { agent, method, signal, headers: { ...Object.fromEntries(headers), ...length } });
     outgoing.once("response", resolve);
     outgoing.on("error", reject);
     outgoing.end(body);

@@ -3,7 +3,7 @@ import { MAX_DELAY_MS } from "../core/clock.ts";
 import { ToolyardError } from "../core/errors.ts";
 import { ConnectionError } from "./errors/connection-error.ts";
 import { ProtocolError } from "./errors/protocol-error.ts";
-import { createNodeFetch } from "./node-fetch.ts";
+import { createNodeFetch, type Fetch } from "./node-fetch.ts";
 import { findConnectFailure, mayRepeat } from "./repeat.ts";
 
 export interface TransportOptions {
@@ -48,19 +48,19 @@ export class Transport {
   /** What the server announced in `/health`; empty until it was asked. */
   readonly features = new Set<string>();
   readonly #ky: KyInstance;
+  readonly #fetch: Fetch;
   readonly #closePool: () => void;
   readonly #maxRetries: number;
   readonly #retryDelayMs: number;
 
   constructor(options: TransportOptions) {
     this.baseUrl = parseBaseUrl(options.baseUrl);
-    const pool = options.fetch === undefined ? createNodeFetch() : undefined;
-    this.#closePool = () => pool?.close();
+    const pool = options.fetch === undefined ? createNodeFetch() : { fetch: options.fetch, close: () => {} };
+    this.#fetch = pool.fetch;
+    this.#closePool = pool.close;
     this.#maxRetries = options.maxRetries;
     this.#retryDelayMs = options.retryDelayMs;
-    const fetch = pool?.fetch ?? options.fetch;
     this.#ky = ky.create({
-      ...(fetch === undefined ? {} : { fetch }),
       headers: {
         accept: "application/json",
         ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }),
@@ -97,7 +97,7 @@ export class Transport {
         timeout: exchange.timeoutMs === false ? false : Math.min(exchange.timeoutMs, MAX_DELAY_MS),
         retry: this.#retry(exchange),
         headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...exchange.headers },
-        ...(body === undefined ? {} : { body }),
+        fetch: (input) => this.#send(input, body),
         ...(exchange.signal === undefined ? {} : { signal: exchange.signal }),
       });
       return { status: response.status, text: await response.text() };
@@ -109,6 +109,12 @@ export class Transport {
       exchange.signal?.throwIfAborted();
       throw toConnectionError(error, exchange, url);
     }
+  }
+
+  /** The body goes past ky, which would copy it for each retry as a stream. */
+  #send(input: string | URL | Request, body: string | undefined): Promise<Response> {
+    const { url, method, headers, signal } = input instanceof Request ? input : new Request(input);
+    return this.#fetch(url, { method, headers, signal, ...(body === undefined ? {} : { body }) });
   }
 
   #retry(exchange: Exchange) {
