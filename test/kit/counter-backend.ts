@@ -21,7 +21,7 @@ export class CounterBackend extends Backend<Count> {
   readonly cleaned: Session<Count | undefined>[] = [];
   warmups = 0;
   shutdowns = 0;
-  /** What the next hooks wait for and do; open by default. */
+  /** What the next hooks arrive and wait at; open by default. */
   readonly gates = { warmup: Gate.open(), initialize: Gate.open(), cleanup: Gate.open() };
   onInitialize: ((request: SessionRequest, context: LifecycleContext) => Promise<void>) | undefined;
   onCleanup: ((session: Session<Count | undefined>) => Promise<void>) | undefined;
@@ -36,18 +36,21 @@ export class CounterBackend extends Backend<Count> {
 
   override async warmup() {
     this.warmups += 1;
+    this.gates.warmup.arrive();
     await this.gates.warmup.passed;
     await this.onWarmup?.();
   }
 
   override async initialize(request: SessionRequest, context: LifecycleContext): Promise<Count> {
     this.initialized.push(request);
+    this.gates.initialize.arrive();
     await this.gates.initialize.passed;
     await this.onInitialize?.(request, context);
     return { value: Number(request.config["start"] ?? 0), alive: true };
   }
 
   override async cleanup(session: Session<Count | undefined>) {
+    this.gates.cleanup.arrive();
     await this.gates.cleanup.passed;
     await this.onCleanup?.(session);
     this.cleaned.push(session);

@@ -1,0 +1,30 @@
+import type { AnyBackend } from "../../src/core/backend.ts";
+import type { ToolResult } from "../../src/core/result.ts";
+import type { CallRequest } from "../../src/engine/call.ts";
+import { Engine } from "../../src/engine/engine.ts";
+import { defaultLimits, type EngineLimits } from "../../src/engine/limits.ts";
+import type { CreateRequest } from "../../src/engine/router.ts";
+import { ManualClock } from "./manual-clock.ts";
+import { recordingLogger } from "./recording-logger.ts";
+
+/** An engine on a clock that the test moves. */
+export function testEngine(backends: readonly AnyBackend[], limits: Partial<EngineLimits> = {}) {
+  const clock = new ManualClock();
+  const logger = recordingLogger();
+  const engine = new Engine({
+    mounts: backends.map((backend) => ({ resource: backend.resource, backend })),
+    limits: { ...defaultLimits, ...limits },
+    logger,
+    clock,
+  });
+  engine.start();
+  const worker = (workerId: string) => ({ tenant: "default", workerId });
+  const call = (
+    action: string,
+    params: Readonly<Record<string, unknown>> = {},
+    more: Partial<CallRequest> = {},
+  ): Promise<ToolResult> => engine.executor.execute({ caller: worker("w1"), action, params, ...more });
+  const create = (resource: string, more: Partial<CreateRequest> = {}, signal = new AbortController().signal) =>
+    engine.router.create({ ...worker("w1"), resource, config: {}, ...more }, signal);
+  return { engine, router: engine.router, clock, logger, worker, call, create };
+}
