@@ -30,7 +30,12 @@ export function startCli(args: readonly string[], options: SpawnOptions = {}): C
   let stderr = "";
   child.stdout?.setEncoding("utf8").on("data", (text: string) => (stdout += text));
   child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr += text));
-  const ended = once(child, "close").then(([code]: unknown[]) => (typeof code === "number" ? code : null));
+  // Not "close", which never comes once the IPC channel was closed from this side.
+  const outputs = [child.stdout, child.stderr].map((stream) => stream && once(stream, "end"));
+  const ended = once(child, "exit").then(async ([code]: unknown[]) => {
+    await Promise.all(outputs);
+    return typeof code === "number" ? code : null;
+  });
   return {
     child,
     stdout: () => stdout,
