@@ -7,6 +7,7 @@ import type { ActionArguments, ActionName, ActionResult } from "./action-map.ts"
 import type * as answers from "./answers.ts";
 import type { BatchCall, BatchOptions, HttpCallOptions } from "./call-request.ts";
 import { ClientError } from "./errors/client-error.ts";
+import { ServerEndedError } from "./errors/server-ended-error.ts";
 import { findServer } from "./find-server.ts";
 import { HttpServiceClient, type SessionOptions } from "./http-client.ts";
 import type { SandboxOptions } from "./sandbox-options.ts";
@@ -41,13 +42,15 @@ interface Open {
 export class Sandbox {
   readonly workerId: string;
   readonly #options: SandboxOptions;
+  readonly #origin: Sandbox | undefined;
   #open: Promise<Open> | undefined;
   #client: HttpServiceClient | undefined;
   #closed = false;
 
-  /** Does no I/O. */
-  constructor(options: SandboxOptions = {}) {
+  /** Does no I/O. The origin is for {@link forWorker}, which shares its connections. */
+  constructor(options: SandboxOptions = {}, origin?: Sandbox) {
     this.#options = options;
+    this.#origin = origin;
     this.workerId = options.workerId ?? `sandbox_${randomUUID().slice(0, 8)}`;
   }
 
@@ -56,6 +59,11 @@ export class Sandbox {
     const sandbox = new Sandbox(options);
     await sandbox.start();
     return sandbox;
+  }
+
+  /** Makes a sandbox for another worker over the same server and connections; each is closed by itself. */
+  forWorker(workerId: string): Sandbox {
+    return new Sandbox({ ...this.#options, workerId, warmup: false }, this.#origin ?? this);
   }
 
   /** The client underneath; `undefined` until started. */
@@ -215,12 +223,13 @@ export class Sandbox {
     return sessionId === undefined ? given : { ...given, sessionId };
   }
 
-  #started(): Promise<Open> {
-    if (this.#closed) {
-      return Promise.reject(new ClientError("the sandbox is closed", "Open another one with Sandbox.open()."));
-    }
+  async #started(): Promise<Open> {
+    if (this.#closed) throw new ClientError("the sandbox is closed", "Open another one with Sandbox.open().");
     this.#open ??= this.#connect();
-    return this.#open;
+    const open = await this.#open;
+    const exit = open.share?.server.exit ?? null;
+    if (exit !== null) throw new ServerEndedError(exit);
+    return open;
   }
 
   async #connect(): Promise<Open> {
@@ -243,6 +252,8 @@ export class Sandbox {
   }
 
   #createClient(baseUrl: string | undefined): HttpServiceClient {
+    const origin = this.#origin?.client;
+    if (origin !== undefined && origin.baseUrl === baseUrl?.replace(/\/+$/, "")) return origin.forWorker(this.workerId);
     return new HttpServiceClient({
       heartbeatIntervalMs: 30_000,
       ...this.#options,

@@ -1,7 +1,8 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { createRequire } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { type ServerExit, ServerStartError } from "./errors/server-start-error.ts";
+import type { ServerExit } from "./errors/server-ended-error.ts";
+import { ServerStartError } from "./errors/server-start-error.ts";
 
 /** What to start, and how long it may take. */
 export interface SpawnOptions {

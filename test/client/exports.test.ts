@@ -14,6 +14,7 @@ test("the package exports these names and no others", () => {
       "ProtocolError",
       "ResultFormatter",
       "Sandbox",
+      "ServerEndedError",
       "ServerError",
       "ServerStartError",
       "ToolyardError",

@@ -265,6 +265,28 @@ describe("opening and closing", () => {
     await sandbox.close();
   });
 
+  test("a server of its own that died is reported as such, with how it ended", async () => {
+    await using sandbox = await open({ serverEntry: fakeEntry, configPath: "mortal" });
+    const { pid } = (await sandbox.client?.executeUntyped<{ pid: number }>("pid")) ?? expect.fail("it is not open");
+    process.kill(pid, "SIGKILL");
+    await expect
+      .poll(() => sandbox.call("pid").catch((error: unknown) => error), { timeout: 5_000 })
+      .toMatchObject({ name: "ServerEndedError", exit: { signal: "SIGKILL" } });
+  });
+
+  test("sandboxes of many workers share one server and one pool of connections", async () => {
+    await using server = await testServer({ backends: [new CounterBackend()] });
+    await using first = await open({ serverUrl: server.url });
+    const workers = Array.from({ length: 20 }, (_, index) => first.forWorker(`w${index}`));
+    await Promise.all(workers.map((worker, start) => worker.createSession("counter", { start })));
+    const results = await Promise.all(workers.map((worker) => worker.call("counter:get")));
+    expect(results.map((result) => result.ok && result.data)).toMatchObject(
+      workers.map(({ workerId }, value) => ({ value, worker_id: workerId })),
+    );
+    await Promise.all(workers.map((worker) => worker.close()));
+    await expect(first.client?.ready()).resolves.toMatchObject({ total_sessions: 0 });
+  });
+
   test("warms up what it is told to at the start, and fails when that fails", async () => {
     const counter = new CounterBackend();
     await using server = await testServer({ backends: [counter] });

@@ -1,12 +1,5 @@
 import { ClientError } from "./client-error.ts";
-
-/** How an auto-started server ended, as far as its parent knows. */
-export interface ServerExit {
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-  /** The last lines that it wrote to stderr. */
-  readonly stderrTail: string;
-}
+import type { ServerExit } from "./server-ended-error.ts";
 
 /** The server that the client started did not come up. */
 export class ServerStartError extends ClientError {
