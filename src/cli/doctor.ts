@@ -4,11 +4,12 @@ import { createServer } from "node:net";
 import { dirname, resolve } from "node:path";
 import type { Config } from "../config/schema.ts";
 import type { LoadedConfig } from "../config/load.ts";
+import type { Isolation, RuntimeStatus } from "../core/runtime.ts";
 import { createLogger } from "../log/logger.ts";
 import { loadBackends } from "../plugins/load-backends.ts";
+import { openRuntimes } from "../plugins/open-runtimes.ts";
 import { type Command, parseFlags, type Terminal } from "./command.ts";
 import { loadNamedConfig } from "./config-flag.ts";
-import { openRuntimes } from "./open-runtimes.ts";
 import { formatTable } from "./table.ts";
 
 /** One thing that was looked at. */
@@ -74,12 +75,12 @@ async function checkConfigFile(path: string | undefined, terminal: Terminal): Pr
 
 async function checkRuntimesAndBackends({ config, dir }: LoadedConfig): Promise<readonly Finding[]> {
   const logger = createLogger({ level: "silent" });
-  const opened = await openRuntimes(config, logger);
+  const runtimes = openRuntimes(config);
   const findings: Finding[] = [];
   try {
-    const status = (await opened.runtimes?.status(AbortSignal.timeout(RUNTIME_CHECK_MS))) ?? {};
+    const status = await runtimes.status(AbortSignal.timeout(RUNTIME_CHECK_MS));
     for (const [name, runtime] of Object.entries(status)) findings.push(toRuntimeFinding(name, runtime));
-    const mounted = await loadBackends(config, { configDir: dir, logger, ...opened });
+    const mounted = await loadBackends(config, { configDir: dir, logger, runtimes });
     for (const { resource, backend } of mounted) {
       const { size } = backend.tools();
       findings.push({ check: `backend ${resource}`, ok: true, detail: `${size} ${size === 1 ? "tool" : "tools"}` });
@@ -87,23 +88,20 @@ async function checkRuntimesAndBackends({ config, dir }: LoadedConfig): Promise<
   } catch (error) {
     findings.push({ check: "backends", ok: false, detail: messageOf(error) });
   } finally {
-    await opened.runtimes?.close();
+    await runtimes.close();
   }
   return findings;
 }
 
-function toRuntimeFinding(name: string, runtime: object): Finding {
-  const read = (key: string): string | undefined => {
-    const value: unknown = key in runtime ? Reflect.get(runtime, key) : undefined;
-    return typeof value === "string" ? value : undefined;
-  };
-  const ok = "available" in runtime && runtime.available === true;
-  const remedy = read("remedy");
+function toRuntimeFinding(name: string, runtime: RuntimeStatus & { readonly isolation: Isolation }): Finding {
+  const { available, reason = "", remedy, isolation, languages } = runtime;
+  const spoken = Object.entries(languages).filter(([, language]) => language.available);
+  const detail = `isolation ${isolation}; runs ${spoken.map(([language]) => language).join(", ")}`;
   return {
     check: `runtime ${name}`,
-    ok,
+    ok: available,
     optional: true,
-    detail: (ok ? read("isolation") : read("reason")) ?? "",
+    detail: available ? detail : reason,
     ...(remedy !== undefined && { remedy }),
   };
 }

@@ -37,7 +37,7 @@ Flags win over the config. It logs to standard error, one line of JSON per event
     const logger = createLogger({ level: level ?? config.server.log_level });
     shutdown.guard(logger);
     const { startToolyard } = await import("../main.ts");
-    const { openRuntimes } = await import("./open-runtimes.ts");
+    const { openRuntimes } = await import("../plugins/open-runtimes.ts");
     let toolyard: Toolyard;
     try {
       toolyard = await startToolyard({
@@ -47,7 +47,7 @@ Flags win over the config. It logs to standard error, one line of JSON per event
         port,
         host: values.host,
         ...(values.data !== undefined && { dataDir: values.data }),
-        ...(await openRuntimes(config, logger)),
+        runtimes: openRuntimes(config),
       });
     } catch (error) {
       logger.flush();

@@ -48,15 +48,35 @@ const Resource = z
   })
   .transform(({ backend_class: alias, ...entry }) => ({ ...entry, backend: entry.backend ?? alias }));
 
+/** The runtimes that a config may name. */
+export const RUNTIME_NAMES = ["docker", "local", "quickjs"] as const;
+
+const Count = z.int().min(1).optional();
+
+/** What bounds every sandbox of a runtime where its session does not say. */
+const SandboxLimits = z
+  .strictObject({
+    memory_mib: Count,
+    pids: Count,
+    disk_mib: Count,
+    output_bytes: Count,
+    result_bytes: Count,
+    calls: Count,
+    calls_in_flight: Count,
+  })
+  .prefault({});
+
 const Runtimes = z.strictObject({
   /** Which runtimes to try, best first; the first that is available serves. */
-  order: z.union([z.literal("auto"), z.array(z.string()).min(1)]).default("auto"),
-  docker: z.record(z.string(), z.unknown()).default({}),
-  local: z.record(z.string(), z.unknown()).default({}),
-  quickjs: z.record(z.string(), z.unknown()).default({}),
-  opensandbox: z.record(z.string(), z.unknown()).default({}),
-  process: z.record(z.string(), z.unknown()).default({}),
-  fake: z.record(z.string(), z.unknown()).default({}),
+  order: z.union([z.literal("auto"), z.array(z.enum(RUNTIME_NAMES)).min(1)]).default("auto"),
+  local: z.strictObject({ limits: SandboxLimits }).prefault({}),
+  quickjs: z
+    .strictObject({
+      limits: SandboxLimits,
+      /** Engines that are kept started. */
+      spares: z.int().min(0).max(256).optional(),
+    })
+    .prefault({}),
 });
 
 /** The shape of a config file after its placeholders are filled in; the output has every default. */

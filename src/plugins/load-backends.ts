@@ -72,7 +72,6 @@ async function loadBackend(resource: string, entry: ResourceConfig, loading: Loa
   return entry.thread ? toThread(backend, source, resource, loading) : backend;
 }
 
-/** Constructs once to read the schema: constructors do no work. */
 function checkedConfig(
   backendClass: BackendClass,
   resource: string,
@@ -80,12 +79,35 @@ function checkedConfig(
   loading: Loading,
 ): Readonly<Record<string, unknown>> {
   const { provenance } = loading;
-  const place = { file: provenance.file, key: `resources.${resource}` };
-  const { configSchema } = construct(backendClass, entry.config, place, loading);
+  const configSchema = readSchema(backendClass, resource, entry, loading);
   if (configSchema === undefined) return entry.config;
   const checked = checkConfig(configSchema, entry.config, { ...provenance, path: ["resources", resource, "config"] });
   if (typeof checked === "object" && checked !== null) return { ...checked };
-  throw new ConfigError(place, "its configSchema does not give an object");
+  throw new ConfigError(
+    { file: provenance.file, key: `resources.${resource}` },
+    "its configSchema does not give an object",
+  );
+}
+
+/** Constructs once to read the schema, for which constructors must do no work; one may refuse a config that is wrong. */
+function readSchema(
+  backendClass: BackendClass,
+  resource: string,
+  { config }: ResourceConfig,
+  loading: Loading,
+): AnyBackend["configSchema"] {
+  const place = { file: loading.provenance.file, key: `resources.${resource}` };
+  try {
+    return construct(backendClass, config, place, loading).configSchema;
+  } catch (refusal) {
+    try {
+      const { configSchema } = construct(backendClass, {}, place, loading);
+      if (configSchema !== undefined) return configSchema;
+    } catch {
+      // It refuses the empty config as well: the first refusal says more.
+    }
+    throw refusal;
+  }
 }
 
 function construct(

@@ -84,6 +84,8 @@ describe("parseConfig", () => {
       { limits: { session_ttl_ms: 90_000_000 } },
       "t.json: limits.session_ttl_ms: 90000000 is above limits.max_session_ttl_ms",
     ],
+    [{ runtimes: { order: ["podman"] } }, "t.json: runtimes.order"],
+    [{ runtimes: { quickjs: { limits: { memory: 1 } } } }, "t.json: runtimes.quickjs.limits.memory: unknown key"],
     [{ server: { log_level: "loud" } }, "t.json: server.log_level: "],
     [[], "t.json: Invalid input: expected object"],
   ])("names file and key of %j", (config, message) => {

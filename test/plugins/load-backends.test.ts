@@ -50,6 +50,14 @@ describe("loadBackends", () => {
     expect(mounted?.backend.config).toMatchObject({ size: 7 });
   });
 
+  it("reads the schema of a backend whose constructor refuses a config that is not read yet", async () => {
+    const [mounted] = await load({ code: { config: { max_memory_mib: "${SIZE}" } } }, here, { SIZE: "700" });
+    expect(mounted?.backend.config).toMatchObject({ max_memory_mib: 700 });
+    await expect(load({ code: { config: { max_memory: 1 } } })).rejects.toThrow(
+      "t.json: resources.code.config.max_memory: unknown key",
+    );
+  });
+
   it.each([
     [{ coed: {} }, 't.json: resources.coed.backend: there is no backend "coed" (did you mean "code"?)'],
     [{ a: { backend: "./none.ts" } }, "t.json: resources.a.backend: there is no file"],
