@@ -1,4 +1,4 @@
-import type { CodeActions } from "./code-actions.ts";
+import type { CodeActions } from "../backends/code/actions.ts";
 
 /**
  * Maps every action that the compiler knows to its params and result; a plugin's author adds to it.

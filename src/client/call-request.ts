@@ -4,30 +4,30 @@ import { defaultCallLimits } from "./timeouts.ts";
 /** How one call over HTTP is to be run. */
 export interface HttpCallOptions extends CallOptions {
   /** What becomes of the call when this client goes away. @default "cancel" */
-  readonly onDisconnect?: "cancel" | "detach";
+  readonly onDisconnect?: "cancel" | "detach" | undefined;
   /** Names the call to the server, so that the same key never runs it twice. @default a new UUID per call */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** One call of a batch. */
 export interface BatchCall {
   readonly action: string;
-  readonly params?: object;
-  readonly timeoutMs?: number;
-  readonly sessionId?: string;
+  readonly params?: object | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly sessionId?: string | undefined;
 }
 
 /** How a batch is to be run. */
 export interface BatchOptions {
   /** Runs the calls together in place of one after another. @default false */
-  readonly parallel?: boolean;
+  readonly parallel?: boolean | undefined;
   /** Starts no further call after one failed. @default true */
-  readonly stopOnError?: boolean;
+  readonly stopOnError?: boolean | undefined;
   /** Calls in flight at once when parallel; the server's maximum applies. */
-  readonly maxConcurrency?: number;
-  readonly traceId?: string;
-  readonly onDisconnect?: "cancel" | "detach";
-  readonly signal?: AbortSignal;
+  readonly maxConcurrency?: number | undefined;
+  readonly traceId?: string | undefined;
+  readonly onDisconnect?: "cancel" | "detach" | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Builds the body of POST /execute; what is `undefined` stays out of the JSON. */

@@ -23,25 +23,25 @@ import { type Exchange, Transport } from "./transport.ts";
 /** How to reach a server, and as whom. */
 export interface HttpServiceClientOptions {
   /** The server's root, with a path prefix if a proxy gives it one. @default "http://127.0.0.1:18890" */
-  readonly baseUrl?: string;
+  readonly baseUrl?: string | undefined;
   /** Who calls. @default `client_` and eight random hex digits */
-  readonly workerId?: string;
+  readonly workerId?: string | undefined;
   /** Milliseconds that the server allows a call that does not say. By default the tool's own limit, then the server's. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** How often a request that cannot run twice is sent again; 0 for never. @default 3 */
-  readonly maxRetries?: number;
+  readonly maxRetries?: number | undefined;
   /** Milliseconds before the first retry; doubles with each. A server's Retry-After wins. @default 500 */
-  readonly retryDelayMs?: number;
+  readonly retryDelayMs?: number | undefined;
   /** Sent as a bearer token. */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
   /** Milliseconds between heartbeats from {@link HttpServiceClient.connect} on; 0 for none. @default 0 */
-  readonly heartbeatIntervalMs?: number;
+  readonly heartbeatIntervalMs?: number | undefined;
   /** Told of each heartbeat that failed; later ones go on. */
-  readonly onHeartbeatFailure?: (error: unknown) => void;
-  /** In place of the client's own connection pool. */
-  readonly fetch?: typeof globalThis.fetch;
+  readonly onHeartbeatFailure?: ((error: unknown) => void) | undefined;
+  /** In place of the connection pool that all clients of this process share. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
   /** Drives the heartbeats. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
 }
 
 /** What a session is to be made with, beside its config. */
@@ -65,7 +65,7 @@ export class HttpServiceClient extends ServerClient {
   readonly #options: HttpServiceClientOptions;
   readonly #heartbeat: Heartbeat | undefined;
 
-  /** Does no I/O. The transport is for {@link forWorker}, which shares it. */
+  /** Does no I/O. The transport is for {@link forWorker}, which passes it on. */
   constructor(options: HttpServiceClientOptions = {}, transport: Transport = createTransport(options)) {
     super(transport);
     this.#options = options;
@@ -81,7 +81,7 @@ export class HttpServiceClient extends ServerClient {
     }
   }
 
-  /** Makes a client for another worker over the same connections; each has its own heartbeats and its own close. */
+  /** Makes a client for another worker of the same server; each has its own heartbeats and its own close. */
   forWorker(workerId: string): HttpServiceClient {
     return new HttpServiceClient({ ...this.#options, workerId }, this.transport);
   }
@@ -93,14 +93,10 @@ export class HttpServiceClient extends ServerClient {
     return health;
   }
 
-  /** Stops the heartbeats and lets idle connections go; sessions stay unless `destroySessions` says otherwise. */
+  /** Stops the heartbeats; sessions stay unless `destroySessions` says otherwise. */
   async close({ destroySessions = false }: { readonly destroySessions?: boolean } = {}): Promise<void> {
     this.#heartbeat?.stop();
-    try {
-      if (destroySessions) await this.destroyAllSessions();
-    } finally {
-      this.transport.close();
-    }
+    if (destroySessions) await this.destroyAllSessions();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

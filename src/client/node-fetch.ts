@@ -12,50 +12,38 @@ interface FetchInit {
   readonly signal: AbortSignal;
 }
 
-/** A `fetch` over a connection pool of its own. */
-export interface NodeFetch {
-  readonly fetch: Fetch;
-  /** Closes the idle connections; those in use close when their request ends. */
-  close(): void;
-}
-
 /** Idle connections end before the server's 75 s, so that no request meets a closing socket. */
 const IDLE_TIMEOUT_MS = 30_000;
 const MAX_IDLE_CONNECTIONS = 1_024;
 const NULL_BODY_STATUSES = new Set([204, 205, 304]);
 
+const POOL = { keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS, timeout: IDLE_TIMEOUT_MS };
+/** One pool for the whole process, by origin; its idle connections keep no process alive. */
+const plain = new http.Agent(POOL);
+const secure = new https.Agent(POOL);
+
 /**
- * Creates a `fetch` over `node:http`, where Node's global one will not do.
+ * A `fetch` over `node:http`, where Node's global one will not do.
  *
  * The global `fetch` gives up on any answer that takes longer than 300 s and cannot be told otherwise without another
- * dependency; a tool may run for an hour. It also shares its pool with the rest of the process.
+ * dependency; a tool may run for an hour.
  */
-export function createNodeFetch(): NodeFetch {
-  const options = { keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS, timeout: IDLE_TIMEOUT_MS };
-  const plain = new http.Agent(options);
-  const secure = new https.Agent(options);
-  return {
-    fetch: async (url, init) => {
-      const isSecure = url.startsWith("https:");
-      try {
-        return await send(url, init, isSecure ? https.request : http.request, isSecure ? secure : plain);
-      } catch (error) {
-        init.signal.throwIfAborted();
-        // The message by which fetch-compatible callers recognise a network failure.
-        throw new TypeError("fetch failed", { cause: error });
-      }
-    },
-    close: () => {
-      closeIdle(plain);
-      closeIdle(secure);
-    },
-  };
-}
+export const nodeFetch: Fetch = async (url, init) => {
+  try {
+    return await (url.startsWith("https:")
+      ? send(url, init, https.request, secure)
+      : send(url, init, http.request, plain));
+  } catch (error) {
+    init.signal.throwIfAborted();
+    // The message by which fetch-compatible callers recognise a network failure.
+    throw new TypeError("fetch failed", { cause: error });
+  }
+};
 
-/** Unlike `agent.destroy()`, leaves the connections on which another worker's request runs. */
-function closeIdle(agent: http.Agent): void {
-  for (const sockets of Object.values(agent.freeSockets)) {
-    for (const socket of sockets ?? []) socket.destroy();
+/** Closes the connections on which nothing runs; unlike `agent.destroy()`, it leaves the others. */
+export function closeIdleConnections(): void {
+  for (const agent of [plain, secure]) {
+    for (const socket of Object.values(agent.freeSockets).flatMap((sockets) => sockets ?? [])) socket.destroy();
   }
 }
 

@@ -42,15 +42,13 @@ interface Open {
 export class Sandbox {
   readonly workerId: string;
   readonly #options: SandboxOptions;
-  readonly #origin: Sandbox | undefined;
   #open: Promise<Open> | undefined;
   #client: HttpServiceClient | undefined;
   #closed = false;
 
-  /** Does no I/O. The origin is for {@link forWorker}, which shares its connections. */
-  constructor(options: SandboxOptions = {}, origin?: Sandbox) {
+  /** Does no I/O. */
+  constructor(options: SandboxOptions = {}) {
     this.#options = options;
-    this.#origin = origin;
     this.workerId = options.workerId ?? `sandbox_${randomUUID().slice(0, 8)}`;
   }
 
@@ -61,9 +59,9 @@ export class Sandbox {
     return sandbox;
   }
 
-  /** Makes a sandbox for another worker over the same server and connections; each is closed by itself. */
+  /** Makes a sandbox for another worker of the same server; each has its own sessions and is closed by itself. */
   forWorker(workerId: string): Sandbox {
-    return new Sandbox({ ...this.#options, workerId, warmup: false }, this.#origin ?? this);
+    return new Sandbox({ ...this.#options, workerId, warmup: false });
   }
 
   /** The client underneath; `undefined` until started. */
@@ -216,7 +214,7 @@ export class Sandbox {
     await this.close();
   }
 
-  async #inSession<O extends object & { readonly sessionId?: string }>(action: string, given: O): Promise<O> {
+  async #inSession<O extends { readonly sessionId?: string | undefined }>(action: string, given: O): Promise<O> {
     if (given.sessionId !== undefined) return given;
     const { sessions } = await this.#started();
     const sessionId = await sessions.sessionIdFor(action);
@@ -252,11 +250,9 @@ export class Sandbox {
   }
 
   #createClient(baseUrl: string | undefined): HttpServiceClient {
-    const origin = this.#origin?.client;
-    if (origin !== undefined && origin.baseUrl === baseUrl?.replace(/\/+$/, "")) return origin.forWorker(this.workerId);
     return new HttpServiceClient({
-      heartbeatIntervalMs: 30_000,
       ...this.#options,
+      heartbeatIntervalMs: this.#options.heartbeatIntervalMs ?? 30_000,
       workerId: this.workerId,
       ...(baseUrl === undefined ? {} : { baseUrl }),
     });

@@ -3,7 +3,7 @@ import { MAX_DELAY_MS } from "../core/clock.ts";
 import { ToolyardError } from "../core/errors.ts";
 import { ConnectionError } from "./errors/connection-error.ts";
 import { ProtocolError } from "./errors/protocol-error.ts";
-import { createNodeFetch, type Fetch } from "./node-fetch.ts";
+import { closeIdleConnections, type Fetch, nodeFetch } from "./node-fetch.ts";
 import { findConnectFailure, mayRepeat } from "./repeat.ts";
 
 export interface TransportOptions {
@@ -42,22 +42,19 @@ const LONGEST_BACKOFF_MS = 10_000;
 /** Statuses that may ask for the same request again; `mayRepeat` decides. */
 const REPEAT_STATUSES = [429, 503];
 
-/** Sends requests over one connection pool, which every client made by `forWorker` shares. */
+/** Sends requests to one server; every client made by `forWorker` shares it, with what it knows of the server. */
 export class Transport {
   readonly baseUrl: string;
   /** What the server announced in `/health`; empty until it was asked. */
   readonly features = new Set<string>();
   readonly #ky: KyInstance;
   readonly #fetch: Fetch;
-  readonly #closePool: () => void;
   readonly #maxRetries: number;
   readonly #retryDelayMs: number;
 
   constructor(options: TransportOptions) {
     this.baseUrl = parseBaseUrl(options.baseUrl);
-    const pool = options.fetch === undefined ? createNodeFetch() : { fetch: options.fetch, close: () => {} };
-    this.#fetch = pool.fetch;
-    this.#closePool = pool.close;
+    this.#fetch = options.fetch ?? nodeFetch;
     this.#maxRetries = options.maxRetries;
     this.#retryDelayMs = options.retryDelayMs;
     this.#ky = ky.create({
@@ -81,9 +78,9 @@ export class Transport {
     return { status, url, body: parseAnswer(exchange, url, status, text) };
   }
 
-  /** Closes idle connections; the transport stays usable and opens new ones. */
+  /** Closes the process's idle connections, for one that wants to end at once; the transport stays usable. */
   close(): void {
-    this.#closePool();
+    closeIdleConnections();
   }
 
   async #attempts(

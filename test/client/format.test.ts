@@ -52,9 +52,15 @@ describe("code", () => {
   });
 
   test("warns of lost state and of output that was cut", () => {
-    const shown = text("code:run", { ...run, stdout: "a", state_lost: true, stdout_truncated: true });
+    const truncated = { stdout: true, stderr: false, result: false, stdout_bytes: 9_000_000, stderr_bytes: 0 };
+    const shown = text("code:run", { ...run, stdout: "a", state_lost: true, truncated });
     expect(shown).toContain("variables, imports and functions of earlier runs are gone");
-    expect(shown).toContain("[Warning: stdout truncated]");
+    expect(shown).toContain("[Warning: stdout was cut; it had 9000000 bytes]");
+    expect(text("code:run", { ...run, stdout: "a", truncated: { ...truncated, stdout: false } })).toBe("a");
+  });
+
+  test("shows what a tool that runs nothing answers", () => {
+    expect(text("code:kernels", { kernels: [] })).toBe('{\n  "kernels": []\n}');
   });
 
   test("shows the output of a run that hit its limit", () => {

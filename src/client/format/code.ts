@@ -1,14 +1,17 @@
 import { isJsonObject } from "../envelope.ts";
 import { formatFailure } from "./failure.ts";
 import { field, lines, textField, toText } from "./fields.ts";
-import type { ToolView } from "./tool-view.ts";
+import { formatGeneric } from "./generic.ts";
+import type { ContentBlock, ToolView } from "./tool-view.ts";
 
 const NO_OUTPUT = "[Command executed successfully with no output]";
 
 /** Formats what code or a command printed, returned and raised. */
-export function formatCode(view: ToolView): string {
+export function formatCode(view: ToolView): string | readonly ContentBlock[] {
   if (view.failure !== undefined) return formatFailure(view);
   const { data } = view;
+  // Beside those that run something, a code backend has tools that list and restart.
+  if (field(data, "stdout") === undefined && field(data, "stderr") === undefined) return formatGeneric(view);
   const returnCode = field(data, "exit_code") ?? field(data, "return_code") ?? field(data, "returncode");
   const hasFailed = typeof returnCode === "number" && returnCode !== 0;
   const body = hasFailed ? formatFailedCommand(data, returnCode) : formatRun(data);
@@ -59,9 +62,12 @@ function formatWarnings(data: unknown): string {
       "[Warning: the interpreter was restarted; variables, imports and functions of earlier runs are gone]",
     );
   }
-  for (const [name, value] of Object.entries(isJsonObject(data) ? data : {})) {
-    if (!name.includes("truncated") || value === false || value === null) continue;
-    warnings.push(value === true ? `[Warning: ${name.replaceAll("_", " ")}]` : `[Warning: ${name}: ${toText(value)}]`);
+  const truncated = field(data, "truncated");
+  if (truncated === true) warnings.push("[Warning: the output was cut]");
+  for (const name of ["stdout", "stderr", "result"]) {
+    if (field(truncated, name) !== true) continue;
+    const size = field(truncated, `${name}_bytes`);
+    warnings.push(`[Warning: ${name} was cut${typeof size === "number" ? `; it had ${size} bytes` : ""}]`);
   }
   return warnings.join("\n");
 }
