@@ -47,7 +47,10 @@ async function startToolyard(): Promise<string> {
   tool({ description: "Count." })(Counter.prototype.incr, {});
 
   const server = await startServer({
-    mounts: [new Echo({ config: {} }), new Counter({ config: {} })].map((backend) => ({ resource: backend.resource, backend })),
+    mounts: [new Echo({ config: {} }), new Counter({ config: {} })].map((backend) => ({
+      resource: backend.resource,
+      backend,
+    })),
     limits: defaultLimits,
     http: defaultHttpLimits,
     host: "127.0.0.1",

@@ -1,4 +1,4 @@
-// What Toolyard adds to a request: CPU, throughput and latency against a bare Hono route, side by side in one run.
+// Benchmark: what Toolyard adds to a request: CPU, throughput and latency against a bare Hono route, side by side in one run.
 import { type ChildProcess, fork } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -39,11 +39,18 @@ const works: readonly Work[] = [
     body: () => call("kept", "counter:incr", {}),
     figure: 1.6,
   },
-  { name: "temporary session", server: "toolyard", body: (index) => call(`t${index % 512}`, "counter:incr", {}), figure: 2 },
+  {
+    name: "temporary session",
+    server: "toolyard",
+    body: (index) => call(`t${index % 512}`, "counter:incr", {}),
+    figure: 2,
+  },
 ];
 
 async function start(kind: string, log: number): Promise<Server> {
-  const child = fork(new URL("./dispatch-server.ts", import.meta.url), [kind], { stdio: ["ignore", "ignore", log, "ipc"] });
+  const child = fork(new URL("./dispatch-server.ts", import.meta.url), [kind], {
+    stdio: ["ignore", "ignore", log, "ipc"],
+  });
   const url = await new Promise<string>((resolve, reject) => {
     child.once("message", (message: { url: string }) => resolve(message.url));
     child.once("exit", (code) => reject(new Error(`the ${kind} server exited with ${code}`)));
@@ -71,7 +78,12 @@ try {
       for (const work of works) {
         const server = servers[work.server];
         const before = await cpuOf(server);
-        const result = await runLoad({ url: `${server.url}/execute`, body: work.body, requests: REQUESTS, concurrency });
+        const result = await runLoad({
+          url: `${server.url}/execute`,
+          body: work.body,
+          requests: REQUESTS,
+          concurrency,
+        });
         const cpuUs = ((await cpuOf(server)) - before) / REQUESTS;
         if (result.failures > 0) throw new Error(`${work.name}: ${result.failures} requests failed`);
         if (round === 0) continue;

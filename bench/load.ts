@@ -34,14 +34,23 @@ export async function runLoad({ url, body, requests, concurrency }: Load): Promi
   await Promise.all(Array.from({ length: concurrency }, work));
   const seconds = (performance.now() - startedAt) / 1000;
   agent.destroy();
-  return { requestsPerSecond: requests / seconds, p50Ms: percentile(latencies, 50), p99Ms: percentile(latencies, 99), failures };
+  return {
+    requestsPerSecond: requests / seconds,
+    p50Ms: percentile(latencies, 50),
+    p99Ms: percentile(latencies, 99),
+    failures,
+  };
 }
 
 function post(agent: Agent, url: string, payload: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const sending = request(
       url,
-      { method: "POST", agent, headers: { "content-type": "application/json", "content-length": Buffer.byteLength(payload) } },
+      {
+        method: "POST",
+        agent,
+        headers: { "content-type": "application/json", "content-length": Buffer.byteLength(payload) },
+      },
       (response) => {
         response.resume();
         response.on("end", () => resolve(response.statusCode ?? 0));

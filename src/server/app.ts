@@ -41,7 +41,7 @@ export function createApp({ routes, guard, limits, logger }: AppOptions): FetchH
           const query = incoming.url?.includes("?") === true ? new URL(c.req.url).searchParams : NO_QUERY;
           reply = await route.handle({
             body: body as never, // parsed by the route's own schema; see route()
-            path: c.req.param(),
+            path: path.includes(":") ? c.req.param() : NO_NAMES,
             query,
             tenant: DEFAULT_TENANT,
             incoming,
@@ -57,7 +57,9 @@ export function createApp({ routes, guard, limits, logger }: AppOptions): FetchH
   }
 
   for (const [path, allowed] of methods) {
-    app.all(path, () => {
+    // Not `all`: a second handler on a path would cost every request the middleware chain.
+    const refused = METHODS.filter((method) => !allowed.has(method));
+    app.on(refused, path, () => {
       const error = new ToolyardError("method_not_allowed", `${path} takes ${[...allowed].join(" or ")}`);
       const reply = withDetail(fail({ operation: "http" }, error), "Method Not Allowed");
       return toResponse({ ...reply, headers: { allow: [...allowed].join(", ") } });
@@ -81,7 +83,9 @@ export function createApp({ routes, guard, limits, logger }: AppOptions): FetchH
   };
 }
 
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const NO_QUERY = new URLSearchParams();
+const NO_NAMES: Readonly<Record<string, string>> = {};
 
 function parseBody(route: AnyRoute, schema: z.ZodType, raw: unknown): unknown {
   const parsed = schema.safeParse(raw);

@@ -1,6 +1,6 @@
 import { ToolyardError } from "../core/errors.ts";
 import { isSafeName, MAX_NAME_LENGTH } from "../core/protocol.ts";
-import type { Caller } from "../engine/router.ts";
+import type { Caller } from "../engine/session-table.ts";
 
 /**
  * Checks who calls.

@@ -5,7 +5,7 @@ import { executeBatch, type BatchResult } from "../../engine/batch.ts";
 import type { CallRequest } from "../../engine/call.ts";
 import type { CancelSource } from "../../engine/deadline.ts";
 import type { Engine } from "../../engine/engine.ts";
-import type { Caller } from "../../engine/router.ts";
+import type { Caller } from "../../engine/session-table.ts";
 import { toCaller } from "../caller.ts";
 import { ClientWait } from "../disconnect.ts";
 import { fail, type Reply, succeed, toEnvelope, toReply } from "../reply.ts";

@@ -2,7 +2,7 @@ import { ToolyardError } from "../../core/errors.ts";
 import { InitBatchRequest, InitFromConfigRequest, InitResourceRequest } from "../../core/protocol.ts";
 import type { CancelSource } from "../../engine/deadline.ts";
 import type { Engine } from "../../engine/engine.ts";
-import type { Caller } from "../../engine/router.ts";
+import type { Caller } from "../../engine/session-table.ts";
 import { checkName, toCaller } from "../caller.ts";
 import type { ConfigFolder } from "../config-folder.ts";
 import { ClientWait } from "../disconnect.ts";

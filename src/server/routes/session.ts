@@ -6,8 +6,9 @@ import {
   SessionRefreshRequest,
 } from "../../core/protocol.ts";
 import type { Engine } from "../../engine/engine.ts";
-import type { Caller, ResourceRouter } from "../../engine/router.ts";
+import type { ResourceRouter } from "../../engine/router.ts";
 import type { SessionRecord } from "../../engine/session-record.ts";
+import type { Caller } from "../../engine/session-table.ts";
 import { nearNames } from "../../core/near-names.ts";
 import { checkName, toCaller } from "../caller.ts";
 import { ClientWait } from "../disconnect.ts";
