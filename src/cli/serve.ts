@@ -37,7 +37,8 @@ Flags win over the config. It logs to standard error, one line of JSON per event
     const logger = createLogger({ level: level ?? config.server.log_level });
     shutdown.guard(logger);
     const { startToolyard } = await import("../main.ts");
-    const { openRuntimes } = await import("../plugins/open-runtimes.ts");
+    const { needsRuntimes, openRuntimes, reportRuntimes } = await import("../plugins/open-runtimes.ts");
+    const runtimes = openRuntimes(config);
     let toolyard: Toolyard;
     try {
       toolyard = await startToolyard({
@@ -47,7 +48,7 @@ Flags win over the config. It logs to standard error, one line of JSON per event
         port,
         host: values.host,
         ...(values.data !== undefined && { dataDir: values.data }),
-        runtimes: openRuntimes(config),
+        runtimes,
       });
     } catch (error) {
       logger.flush();
@@ -55,6 +56,7 @@ Flags win over the config. It logs to standard error, one line of JSON per event
     }
     shutdown.toolyard = toolyard;
     announce(toolyard, values.json === true, terminal);
+    if (needsRuntimes(config)) void reportRuntimes(runtimes, logger);
     await shutdown.finished;
     return 0;
   },

@@ -38,8 +38,6 @@ export async function askServer({ url, path, body, timeoutMs = TIMEOUT_MS, termi
   } catch (error) {
     if (!(error instanceof ConnectionError) || error.failure !== "unreachable") throw error;
     throw new CommandError(`no server answers at ${baseUrl}; start one with "toolyard serve", or name it with --url`);
-  } finally {
-    transport.close();
   }
 }
 

@@ -56,7 +56,7 @@ async function loadBackend(resource: string, entry: ResourceConfig, loading: Loa
     key: `${place.key}.backend`,
     configDir: loading.configDir,
   });
-  if (entry.thread && source.kind === "built-in" && BUILT_IN[source.name]?.threadable === false) {
+  if (entry.thread && source.kind === "built-in" && BUILT_IN[source.name]?.needsRuntimes === true) {
     throw new ConfigError(
       { ...place, key: `${place.key}.thread` },
       `the ${source.name} backend cannot run in a thread`,

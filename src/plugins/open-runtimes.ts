@@ -1,6 +1,10 @@
 import type { Config } from "../config/schema.ts";
 import type { RuntimeSelector, SandboxLimits } from "../core/runtime.ts";
+import type { Logger } from "../core/context.ts";
 import { createRuntimeSelector } from "../runtimes/selector.ts";
+import { BUILT_IN } from "./built-in.ts";
+
+const CHECK_MS = 15_000;
 
 /** Makes the places where sandboxes run, as the config orders them; starts and looks for nothing yet. */
 export function openRuntimes({ runtimes }: Pick<Config, "runtimes">): RuntimeSelector {
@@ -13,6 +17,27 @@ export function openRuntimes({ runtimes }: Pick<Config, "runtimes">): RuntimeSel
       ...(quickjs.spares !== undefined && { spares: quickjs.spares }),
     },
   });
+}
+
+/** Whether any backend of the config runs sandboxes. */
+export function needsRuntimes({ resources }: Pick<Config, "resources">): boolean {
+  return Object.entries(resources).some(
+    ([name, { enabled, backend = name }]) => enabled && BUILT_IN[backend]?.needsRuntimes === true,
+  );
+}
+
+/** Says in the log which runtime serves unless a call asks for another, and why those before it do not. */
+export async function reportRuntimes(runtimes: RuntimeSelector, logger: Logger): Promise<void> {
+  try {
+    const status = await runtimes.status(AbortSignal.timeout(CHECK_MS));
+    const found = runtimes.names.flatMap((name) => (status[name] === undefined ? [] : [{ name, ...status[name] }]));
+    const chosen = found.find(({ available }) => available);
+    const missing = found.filter(({ available }) => !available).map(({ name, reason }) => [name, reason ?? ""]);
+    const facts = { runtime: chosen?.name ?? null, isolation: chosen?.isolation ?? null };
+    logger.info({ ...facts, missing: Object.fromEntries(missing) }, "sandboxes run here");
+  } catch (error) {
+    logger.warn({ err: error }, "the runtimes could not be checked");
+  }
 }
 
 function toSandboxLimits(limits: Config["runtimes"]["local"]["limits"]): SandboxLimits {
