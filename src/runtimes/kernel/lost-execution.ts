@@ -9,7 +9,7 @@ const NOTHING = { text: "", bytes: 0, truncated: false };
  *
  * @throws ToolyardError `sandbox_dead` for every other loss; anything else is thrown as it is.
  */
-export function toLostExecution(error: unknown, { signal }: ExecutionHooks): Execution {
+export function toLostExecution(error: unknown, { signal }: Pick<ExecutionHooks, "signal">): Execution {
   if (!(error instanceof ConnectionLost)) throw error;
   const { stdout, stderr, durationMs } = error.partial ?? {
     stdout: NOTHING,

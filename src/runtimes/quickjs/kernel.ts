@@ -21,6 +21,7 @@ export class QuickJsKernel implements Kernel {
   readonly #owner: KernelOwner;
   #engine: EngineProcess | undefined;
   #connection: SupervisorConnection | undefined;
+  #interrupt: AbortController | undefined;
   #stopped = false;
 
   constructor(owner: KernelOwner) {
@@ -52,19 +53,24 @@ export class QuickJsKernel implements Kernel {
 
   async run(request: ExecutionRequest, hooks: ExecutionHooks): Promise<Execution> {
     const connection = this.connect();
+    // An interrupt may come while the engine still starts, when the connection knows of no execution.
+    const interrupt = new AbortController();
+    this.#interrupt = interrupt;
     try {
       if (this.#stopped) throw new ConnectionLost("closed", "its kernel was stopped");
       await connection.ready;
-      const execution = await connection.execute(NAME, this.language, request, hooks);
+      const signal = AbortSignal.any([hooks.signal, interrupt.signal]);
+      const execution = await connection.execute(NAME, this.language, request, { ...hooks, signal });
       if (execution.stateLost) connection.close("stopped", "its engine is replaced");
       return execution;
     } catch (error) {
-      return toLostExecution(error, hooks);
+      const signal = interrupt.signal.aborted ? interrupt.signal : hooks.signal;
+      return toLostExecution(error, { signal });
     }
   }
 
   interrupt(): void {
-    this.#connection?.interrupt(NAME);
+    this.#interrupt?.abort();
   }
 
   async stop(): Promise<void> {

@@ -220,6 +220,7 @@ export class QuickJsSession {
   #call(tool: string, argsJson: string): number {
     const cell = this.#cell;
     if (cell === undefined) return -1;
+    this.#flush(cell);
     try {
       const args: unknown = JSON.parse(argsJson);
       if (typeof args !== "object" || args === null || Array.isArray(args)) return -1;
