@@ -1,0 +1,42 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+
+const root = new URL("../../", import.meta.url);
+const entry = new URL("src/index.ts", root).href;
+
+/** Writes a page's snippets as modules and a program that runs them one after another on one server. */
+function writeProgram(page: string, folder: string): string {
+  const text = readFileSync(new URL(page, root), "utf8").replaceAll('"toolyard"', JSON.stringify(entry));
+  const snippets = [...text.matchAll(/```ts\n(.*?)```/gs)].flatMap((match) => match[1] ?? []);
+  const names = snippets.map((snippet, index) => {
+    const file = join(folder, `snippet-${index}.mts`);
+    writeFileSync(file, snippet);
+    return file;
+  });
+  const program = join(folder, "program.mts");
+  const imports = names.map((name) => `await import(${JSON.stringify(name)});`);
+  const shared = `import { Sandbox } from ${JSON.stringify(entry)};\nawait using shared = await Sandbox.open();`;
+  writeFileSync(program, [shared, ...imports].join("\n"));
+  return program;
+}
+
+test("the snippets of docs/client.md run and print what they say", { timeout: 60_000 }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "toolyard-docs-"));
+  try {
+    const program = writeProgram("docs/client.md", folder);
+    const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", program], {
+      cwd: fileURLToPath(root),
+      env: { ...process.env, TSX_TSCONFIG_PATH: fileURLToPath(new URL("tsconfig.json", root)) },
+    });
+    for (const expected of ["[ 1, 4, 9 ]", "session_not_found 404 false", "\n42\n", "\n8\n", "hi\n42", "It ran: {"]) {
+      expect(stdout).toContain(expected);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
