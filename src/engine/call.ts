@@ -7,8 +7,10 @@ import type { Session } from "../core/session.ts";
 import type { CatalogEntry } from "./catalog.ts";
 import { type CancelSource, type Deadline, fromSignal } from "./deadline.ts";
 import type { ToolExecutor } from "./executor.ts";
-import type { Caller, Lease } from "./router.ts";
+import type { Lease } from "./router.ts";
+import type { SerialQueue } from "./serial-queue.ts";
 import type { LeaseHolder, SessionRecord } from "./session-record.ts";
+import type { Caller } from "./session-table.ts";
 
 /** One call as a door hands it to the executor. */
 export interface CallRequest {
@@ -22,8 +24,8 @@ export interface CallRequest {
   /** Ends the call when it aborts: the client went away, the parent call ended. */
   readonly parent?: CancelSource | undefined;
   readonly callerKind?: CallerKind | undefined;
-  /** The session whose turn the calling tool holds; a nested call into it must not wait for that turn. */
-  readonly within?: SessionRecord | undefined;
+  /** The call whose tool makes this one. */
+  readonly within?: Call | undefined;
 }
 
 /** A call that passed the checks, while it waits and runs. */
@@ -35,6 +37,9 @@ export class Call implements LeaseHolder {
   readonly deadline: Deadline;
   outcome: Outcome = "ok";
   lease: Lease | undefined;
+  /** The line in which it holds the turn. */
+  turns: SerialQueue | undefined;
+  #left = false;
 
   constructor(request: CallRequest, traceId: string, entry: CatalogEntry, deadline: Deadline) {
     this.request = request;
@@ -45,6 +50,20 @@ export class Call implements LeaseHolder {
 
   cancel(reason: ToolyardError): void {
     this.deadline.cancel(reason);
+  }
+
+  /** Hands the turn and the session on; further calls change nothing. */
+  leave(): void {
+    if (this.#left) return;
+    this.#left = true;
+    this.turns?.leave();
+    this.lease?.release();
+  }
+
+  /** Finds the session of a resource that this call, or one that it is made from, holds now. */
+  held(resource: string): SessionRecord | undefined {
+    const record = this.#left ? undefined : this.lease?.record;
+    return record?.resource === resource ? record : this.request.within?.held(resource);
   }
 }
 
@@ -106,7 +125,7 @@ export class CallContext implements ToolContext<never> {
       traceId: options.traceId ?? this.#call.traceId,
       parent,
       callerKind: options.caller,
-      within: this.#call.lease?.record ?? this.#call.request.within,
+      within: this.#call,
     });
   }
 }

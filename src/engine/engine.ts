@@ -61,15 +61,20 @@ export class Engine {
     this.watchdog.start();
   }
 
-  /** Lets calls end or cancels them, ends every session, shuts the backends down; resolves with the sessions it ended. */
+  /**
+   * Lets calls end by the drain deadline, ends every session, shuts the backends down; resolves with the sessions it
+   * ended. `force` cancels the calls at once, also when a stop is under way.
+   */
   stop(options: { readonly force?: boolean } = {}): Promise<number> {
-    this.#stopping ??= this.#stop(options);
+    this.#stopping ??= this.#stop();
+    if (options.force === true) this.executor.cancelAll();
     return this.#stopping;
   }
 
-  async #stop(options: { readonly force?: boolean }): Promise<number> {
+  async #stop(): Promise<number> {
     this.#sweeper.stop();
-    await this.executor.drain(options);
+    this.router.close();
+    await this.executor.drain();
     const ended = await this.router.endAll();
     await Promise.all([...this.catalog.mounts.keys()].map((resource) => this.router.lifecycle(resource)?.shutdown()));
     this.watchdog.stop();

@@ -3,16 +3,17 @@ import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/context.ts";
 import { ToolyardError } from "../core/errors.ts";
 import type { EventType } from "../core/events.ts";
-import type { ResultMeta, ToolResult } from "../core/result.ts";
+import type { ToolResult } from "../core/result.ts";
 import type { EventBus } from "./bus.ts";
 import { Call, CallContext, type CallRequest } from "./call.ts";
+import { toFailedResult, toSuccess } from "./call-result.ts";
 import type { Catalog, CatalogEntry } from "./catalog.ts";
 import { Deadline, settlesWithin } from "./deadline.ts";
-import { toFailure, toUnexpectedError } from "./failure.ts";
+import { toUnexpectedError } from "./failure.ts";
 import type { EngineLimits } from "./limits.ts";
 import { parseParams } from "./params.ts";
-import { toPlainJson } from "./plain-json.ts";
-import type { Lease, ResourceRouter } from "./router.ts";
+import { type PlainJson, toPlainJson } from "./plain-json.ts";
+import type { ResourceRouter } from "./router.ts";
 import type { LoopWatchdog } from "./watchdog.ts";
 
 export interface ExecutorDeps {
@@ -32,7 +33,6 @@ const LAST_WORD_MS = 250;
 export class ToolExecutor {
   readonly #deps: ExecutorDeps;
   readonly #active = new Set<Call>();
-  readonly #left = new WeakSet<Lease>();
   #onIdle: (() => void) | undefined;
   #stopping = false;
 
@@ -56,36 +56,46 @@ export class ToolExecutor {
     const traceId = request.traceId ?? randomUUID();
     let entry: CatalogEntry | undefined;
     let call: Call | undefined;
-    let startedAt = arrivedAt;
+    let startedAt: number | undefined;
+    const times = () => ({ arrivedAt, startedAt, endedAt: clock.now() });
     let result: ToolResult;
     try {
-      if (this.#stopping) throw new ToolyardError("shutting_down", "The server is stopping");
+      // What running calls call themselves belongs to them.
+      if (this.#stopping && request.within === undefined) {
+        throw new ToolyardError("shutting_down", "The server is stopping");
+      }
       entry = catalog.resolve(request.action);
       this.#authorize(entry, request);
       const params = parseParams(entry, request.params);
       call = this.#open(request, traceId, entry);
       await this.#prepare(call);
       startedAt = clock.now();
-      const data = await this.#run(call, params);
-      result = this.#succeed(call, data, arrivedAt, startedAt);
+      const plain = await this.#run(call, params);
+      result = toSuccess(call, plain, times());
     } catch (error) {
-      result = this.#fail(request, traceId, entry, call, error, arrivedAt, startedAt);
+      const known = this.#toKnownError(error, traceId, entry, call);
+      result = toFailedResult({ request, traceId, entry, call }, known, times());
     }
     if (call !== undefined) this.#close(call, result);
     this.#log(request, result);
     return result;
   }
 
-  /** Refuses new calls, lets the running ones end until `drainMs` (at once with `force`), then cancels them. */
-  async drain(options: { readonly force?: boolean } = {}): Promise<void> {
+  /** Refuses new calls, lets the running ones end until `drainMs`, then cancels them. */
+  async drain(): Promise<void> {
     const { clock, limits } = this.#deps;
     this.#stopping = true;
     const idle = this.#whenIdle();
-    if (options.force !== true && (await settlesWithin(clock, idle, limits.drainMs))) return;
+    if (await settlesWithin(clock, idle, limits.drainMs)) return;
+    this.cancelAll();
+    await settlesWithin(clock, idle, limits.abortGraceMs + LAST_WORD_MS);
+  }
+
+  /** Cancels every running call, as the server must stop now. */
+  cancelAll(): void {
     for (const call of [...this.#active]) {
       call.cancel(new ToolyardError("shutting_down", "The server stopped before the call ended"));
     }
-    await settlesWithin(clock, idle, limits.abortGraceMs + LAST_WORD_MS);
   }
 
   loggerFor(call: Call): Logger {
@@ -128,43 +138,53 @@ export class ToolExecutor {
       if (lifecycle?.warm === false) await lifecycle.warmUp(deadline);
       return;
     }
-    const leasing = router.acquire(mount, call.request.caller, call, { deadline, sessionId: call.request.sessionId });
+    const held = call.request.within?.held(mount.resource);
+    const { caller, sessionId } = call.request;
+    const leasing = router.acquire(mount, caller, call, { deadline, sessionId, held });
     const lease = leasing instanceof Promise ? await leasing : leasing;
     call.lease = lease;
     const { turns } = lease.record;
-    if (turns === undefined || call.request.within === lease.record || turns.tryEnter()) return;
+    // A tool that calls into its own session has the turn already.
+    if (turns === undefined || lease.record === held) return;
     try {
-      await turns.enter(deadline);
+      if (!turns.tryEnter()) await turns.enter(deadline);
+      call.turns = turns;
     } catch (error) {
-      // It never had the turn, so there is none to hand on.
-      call.lease = undefined;
-      lease.release();
+      call.leave();
       throw error;
     }
   }
 
-  async #run(call: Call, params: unknown): Promise<unknown> {
+  async #run(call: Call, params: unknown): Promise<PlainJson> {
     const { clock, watchdog } = this.#deps;
-    const context = new CallContext(call, this, call.lease?.record.view);
     const before = clock.now();
+    let pending = false;
     let work: unknown;
     try {
-      work = call.entry.tool.invoke(params, context);
-    } catch (error) {
-      this.#leave(call);
-      throw error;
+      // The turn may have come in the same moment as the end.
+      if (call.deadline.ended !== undefined) throw call.deadline.ended;
+      work = call.entry.tool.invoke(params, new CallContext(call, this, call.lease?.record.view));
+      pending = isThenable(work);
+      if (!pending) return this.#toPlain(work);
     } finally {
       watchdog.observe(call.entry.fullName, before, clock.now());
+      if (!pending) call.leave();
     }
-    if (!isThenable(work)) {
-      this.#leave(call);
-      return work;
-    }
-    return this.#await(call, work);
+    // A thenable that is no promise may throw or answer twice; a promise made of it does not.
+    return this.#await(
+      call,
+      Promise.resolve(work).then((value) => this.#toPlain(value)),
+    );
+  }
+
+  /** Copies the result while the call still has its turn, so that no later call changes it. */
+  #toPlain(value: unknown): PlainJson {
+    const { limits } = this.#deps;
+    return toPlainJson(value, { maxBytes: limits.resultBytes, maxDepth: limits.resultDepth });
   }
 
   /** Waits for a tool's promise; once its signal is aborted the answer no longer waits for more than a last word. */
-  #await(call: Call, work: PromiseLike<unknown>): Promise<unknown> {
+  #await(call: Call, work: Promise<PlainJson>): Promise<PlainJson> {
     const { clock, limits } = this.#deps;
     const { deadline } = call;
     return new Promise((resolve, reject) => {
@@ -179,7 +199,7 @@ export class ToolExecutor {
       if (deadline.ended !== undefined) onEnd();
       const settle = () => {
         for (const undo of release) undo();
-        this.#leave(call);
+        call.leave();
       };
       work.then(
         (value) => {
@@ -204,16 +224,7 @@ export class ToolExecutor {
       "a tool ignores its signal; it is given up and may still be working",
     );
     this.#emit("call.abandoned", call, {});
-    this.#leave(call);
-  }
-
-  /** Hands the turn and the lease on; further calls change nothing. */
-  #leave(call: Call): void {
-    const lease = call.lease;
-    if (lease === undefined || this.#left.has(lease)) return;
-    this.#left.add(lease);
-    if (call.request.within !== lease.record) lease.record.turns?.leave();
-    lease.release();
+    call.leave();
   }
 
   #close(call: Call, result: ToolResult): void {
@@ -229,54 +240,6 @@ export class ToolExecutor {
       execution_time_ms: result.meta.execution_time_ms,
       ...(failed && { error: result.error.error, message: result.error.message }),
     });
-  }
-
-  #succeed(call: Call, data: unknown, arrivedAt: number, startedAt: number): ToolResult {
-    const { clock, limits } = this.#deps;
-    const plain = toPlainJson(data, { maxBytes: limits.resultBytes, maxDepth: limits.resultDepth });
-    const lease = call.lease;
-    return {
-      ok: true,
-      data: plain.value,
-      meta: {
-        tool: call.entry.fullName,
-        execution_time_ms: round(clock.now() - startedAt),
-        resource_type: call.entry.resourceType,
-        session_id: lease?.record.id ?? null,
-        trace_id: call.traceId,
-        outcome: call.outcome,
-        queued_ms: round(startedAt - arrivedAt),
-        ...(lease?.record.temporary === true && { temporary_session: true }),
-        ...(lease?.expiredSession !== undefined && { expired_session: lease.expiredSession }),
-        ...(plain.lossy.length > 0 && { lossy: plain.lossy }),
-      },
-    };
-  }
-
-  #fail(
-    request: CallRequest,
-    traceId: string,
-    entry: CatalogEntry | undefined,
-    call: Call | undefined,
-    error: unknown,
-    arrivedAt: number,
-    startedAt: number,
-  ): ToolResult {
-    const known = this.#toKnownError(error, traceId, entry, call);
-    const failure = toFailure(known);
-    const meta: ResultMeta = {
-      tool: entry?.fullName ?? request.action.slice(0, 256),
-      execution_time_ms: round(this.#deps.clock.now() - startedAt),
-      resource_type: entry?.resourceType ?? null,
-      session_id: call?.lease?.record.id ?? null,
-      trace_id: traceId,
-      outcome: failure.outcome,
-      queued_ms: round(startedAt - arrivedAt),
-      error: failure.error,
-      retryable: failure.retryable,
-      suggestion: failure.suggestion,
-    };
-    return { ok: false, error: failure, meta };
   }
 
   #toKnownError(
@@ -327,8 +290,4 @@ export class ToolExecutor {
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
-}
-
-function round(ms: number): number {
-  return Math.round(ms * 1000) / 1000;
 }

@@ -1,7 +1,8 @@
 import type { Clock } from "../core/clock.ts";
 import type { LifecycleContext, Logger } from "../core/context.ts";
 import { describeError, ToolyardError } from "../core/errors.ts";
-import { type CancelSource, Deadline, settlesWithin, untilEnded } from "./deadline.ts";
+import type { Session } from "../core/session.ts";
+import { Cancellation, type CancelSource, Deadline, settlesWithin, untilEnded } from "./deadline.ts";
 import type { EngineLimits } from "./limits.ts";
 import type { Mount } from "./mount.ts";
 
@@ -17,6 +18,7 @@ export class Lifecycle {
   readonly #mount: Mount;
   readonly #deps: LifecycleDeps;
   readonly #logger: Logger;
+  readonly #closing = new Cancellation();
   #warming: Promise<void> | undefined;
   #warm: boolean;
   #failure: string | undefined;
@@ -44,6 +46,7 @@ export class Lifecycle {
    */
   async warmUp(source?: CancelSource): Promise<void> {
     if (this.#warm) return;
+    if (this.#closing.ended !== undefined) throw this.#closing.ended;
     this.#warming ??= this.#runWarmup().finally(() => (this.#warming = undefined));
     // The run is shared: a caller that gives up stops waiting, the run goes on.
     await (source === undefined ? this.#warming : untilEnded(this.#warming, source));
@@ -52,10 +55,13 @@ export class Lifecycle {
   async #runWarmup(): Promise<void> {
     const { backend, resource } = this.#mount;
     try {
-      await this.run("warmup", this.#deps.limits.warmupTimeoutMs, async (context) => backend.warmup?.(context));
+      await this.run("warmup", this.#deps.limits.warmupTimeoutMs, async (context) => backend.warmup?.(context), {
+        parent: this.#closing,
+      });
       this.#warm = true;
       this.#failure = undefined;
     } catch (error) {
+      if (error === this.#closing.ended) throw error;
       this.#logger.error({ err: error }, "warmup failed");
       this.#failure = ToolyardError.is(error) ? error.message : `${resource} could not be warmed up`;
       throw new ToolyardError("backend_unavailable", this.#failure, {
@@ -97,8 +103,24 @@ export class Lifecycle {
     }
   }
 
+  /**
+   * Runs a session's cleanup once.
+   *
+   * @throws whatever the hook throws; ToolyardError timeout past the deadline.
+   */
+  async cleanUp(session: Session<unknown>): Promise<void> {
+    const { backend } = this.#mount;
+    if (backend.cleanup === undefined) return;
+    await this.run("cleanup", this.#deps.limits.cleanupTimeoutMs, async (context) =>
+      backend.cleanup?.(session, context),
+    );
+  }
+
+  /** Ends a warmup that still runs, then shuts the backend down; never rejects. */
   async shutdown(): Promise<void> {
     const { backend } = this.#mount;
+    this.#closing.cancel(new ToolyardError("shutting_down", "The server is stopping"));
+    await this.#warming?.catch(() => undefined);
     if (backend.shutdown === undefined) return;
     try {
       await this.run("shutdown", this.#deps.limits.cleanupTimeoutMs, async (context) => backend.shutdown?.(context));

@@ -15,7 +15,7 @@ export interface JsonBounds {
 
 /**
  * Makes a tool's result carriable as JSON without losing anything silently: NaN and the infinities become null, a bigint
- * a string, bytes base64, and each is listed. Values that are plain already are passed on uncopied.
+ * a string, bytes base64, and each is listed. The value is a copy: a tool may go on changing what it returned.
  *
  * @throws ToolyardError result_invalid for a cycle or a function, limit_exceeded for one too deep or too large.
  */
@@ -74,23 +74,19 @@ class Walk {
   }
 
   #visitArray(values: readonly unknown[], path: string, depth: number): readonly unknown[] {
-    let copy: unknown[] | undefined;
-    for (const [index, before] of values.entries()) {
-      const after = this.visit(before, `${path}[${index}]`, depth + 1);
-      if (after !== before) (copy ??= [...values])[index] = after;
-    }
-    return copy ?? values;
+    this.#count(values.length);
+    return values.map((value, index) => this.visit(value, `${path}[${index}]`, depth + 1));
   }
 
   #visitRecord(record: object, path: string, depth: number): object {
     if (record instanceof Map || record instanceof Set) return this.#visitCollection(record, path, depth);
-    let copy: Record<string, unknown> | undefined;
-    for (const [key, before] of Object.entries(record)) {
+    // The spread makes even a key named __proto__ a property of its own, which setting it then keeps.
+    const copy: Record<string, unknown> = { ...record };
+    for (const key of Object.keys(copy)) {
       this.#count(key.length);
-      const after = this.visit(before, `${path}.${key}`, depth + 1);
-      if (after !== before) (copy ??= { ...record })[key] = after;
+      copy[key] = this.visit(copy[key], `${path}.${key}`, depth + 1);
     }
-    return copy ?? record;
+    return copy;
   }
 
   #visitCollection(collection: Map<unknown, unknown> | Set<unknown>, path: string, depth: number): object {

@@ -1,20 +1,16 @@
-import type { Session } from "../core/session.ts";
 import type { EventType } from "../core/events.ts";
 import { ToolyardError } from "../core/errors.ts";
-import { BoundedMap } from "./bounded-map.ts";
 import type { EventBus } from "./bus.ts";
 import { type CancelSource, settlesWithin, untilEnded } from "./deadline.ts";
+import { ExpiredSessions } from "./expired-sessions.ts";
 import { Lifecycle, type LifecycleDeps } from "./lifecycle.ts";
 import { hasSessions, type Mount } from "./mount.ts";
+import { SessionCleaner } from "./session-cleaner.ts";
 import { toSessionConfig } from "./session-config.ts";
+import { SessionInitializer } from "./session-initializer.ts";
 import { toSessionId, toSessionName } from "./session-name.ts";
 import { type EndReason, type LeaseHolder, SessionRecord } from "./session-record.ts";
-
-/** Who calls. */
-export interface Caller {
-  readonly tenant: string;
-  readonly workerId: string;
-}
+import { type Caller, SessionTable } from "./session-table.ts";
 
 /** What an explicit create asks for. */
 export interface CreateRequest extends Caller {
@@ -39,16 +35,6 @@ export interface Lease {
   release(): void;
 }
 
-interface WorkerSessions {
-  readonly sessions: Map<string, SessionRecord>;
-  /** How many sessions each resource has had since the worker came. */
-  readonly counts: Map<string, number>;
-}
-
-/** How many expired sessions are remembered by id, for a typed answer to who still names them. */
-const REMEMBERED = 10_000;
-const CLEANUP_RETRIES_MS = [1_000, 10_000] as const;
-
 /**
  * Keeps one session per worker and resource, and runs its lifecycle.
  *
@@ -56,31 +42,32 @@ const CLEANUP_RETRIES_MS = [1_000, 10_000] as const;
  * ends leaves the table at once, so that its slow cleanup holds nobody up.
  */
 export class ResourceRouter {
-  readonly #workers = new Map<string, WorkerSessions>();
+  readonly #table = new SessionTable();
   readonly #ending = new Set<SessionRecord>();
   readonly #lifecycles = new Map<string, Lifecycle>();
-  readonly #ended = new BoundedMap<string, EndReason>(REMEMBERED);
-  readonly #expired = new BoundedMap<string, string>(REMEMBERED);
+  readonly #cleaner: SessionCleaner;
+  readonly #initializer: SessionInitializer;
+  readonly #expired = new ExpiredSessions();
   readonly #mounts: ReadonlyMap<string, Mount>;
   readonly #deps: LifecycleDeps;
   readonly #bus: EventBus;
-  #sessionCount = 0;
-  /** Sessions whose cleanup failed for good. */
-  leaked = 0;
+  #closed = false;
 
   constructor(mounts: ReadonlyMap<string, Mount>, deps: LifecycleDeps, bus: EventBus) {
     this.#mounts = mounts;
     this.#deps = deps;
     this.#bus = bus;
     for (const mount of mounts.values()) this.#lifecycles.set(mount.resource, new Lifecycle(mount, deps));
+    this.#cleaner = new SessionCleaner(this.#lifecycles, deps);
+    this.#initializer = new SessionInitializer(this.#lifecycles, this.#cleaner, deps);
   }
 
   get workerCount(): number {
-    return this.#workers.size;
+    return this.#table.workerCount;
   }
 
   get sessionCount(): number {
-    return this.#sessionCount;
+    return this.#table.size;
   }
 
   /** Sessions whose cleanup is not over. */
@@ -88,12 +75,18 @@ export class ResourceRouter {
     return this.#ending.size;
   }
 
+  /** Sessions whose cleanup failed for good. */
+  get leaked(): number {
+    return this.#cleaner.leaked;
+  }
+
   lifecycle(resource: string): Lifecycle | undefined {
     return this.#lifecycles.get(resource);
   }
 
   /**
-   * Leases the worker's session on a mount for one call, making a temporary one if there is none.
+   * Leases the worker's session on a mount for one call, making a temporary one if there is none. A call that a tool
+   * makes runs in the session that the tool `held`, which others may no longer meet.
    *
    * @throws ToolyardError session_init_failed; session_expired, session_lost or session_not_found when `sessionId` is not
    *   the live session; the deadline's reason when it ends first.
@@ -102,12 +95,18 @@ export class ResourceRouter {
     mount: Mount,
     caller: Caller,
     holder: LeaseHolder,
-    options: { readonly deadline: CancelSource; readonly sessionId?: string | undefined },
+    options: {
+      readonly deadline: CancelSource;
+      readonly sessionId?: string | undefined;
+      readonly held?: SessionRecord | undefined;
+    },
   ): Lease | Promise<Lease> {
-    let record = this.#live(caller, mount.resource);
-    if (options.sessionId !== undefined && record?.id !== options.sessionId) this.#refuse(options.sessionId);
-    const expiredSession = record === undefined ? this.#expired.get(toKey(caller, mount.resource)) : undefined;
-    record ??= this.#make({ ...caller, resource: mount.resource, config: {} }, mount, true);
+    const { held, sessionId } = options;
+    const { resource } = mount;
+    let record = held !== undefined && (sessionId ?? held.id) === held.id ? held : this.#live(caller, resource);
+    if (sessionId !== undefined && record?.id !== sessionId) throw this.#expired.explain(sessionId, caller, resource);
+    const expiredSession = record === undefined ? this.#expired.lastOf(caller, resource) : undefined;
+    record ??= this.#make({ ...caller, resource, config: {} }, true);
     const lease = this.#lease(record, holder, expiredSession);
     if (record.state === "active") return lease;
     return this.#whenReady(lease, options.deadline);
@@ -117,25 +116,19 @@ export class ResourceRouter {
    * Makes the worker's session on a resource, or says that it has one. A temporary one is adopted, unless the request
    * asks for what it is not: then a new one takes its place, and the temporary one ends with its calls.
    *
-   * @throws ToolyardError session_init_failed, invalid_input.
+   * @throws ToolyardError session_init_failed, invalid_input, shutting_down.
    */
   async create(request: CreateRequest, wait: CancelSource): Promise<CreateResult> {
-    const mount = this.#mounts.get(request.resource);
-    const live = this.#live(request, request.resource);
-    const special = Object.keys(request.config).length > 0 || request.customName !== undefined;
-    const isNew = live === undefined || (live.temporary && special);
-    const how = isNew ? "created" : live.temporary ? "adopted" : "exists";
-    if (isNew && live !== undefined) this.#end(live, "replaced");
-    const record = isNew ? this.#make(request, mount, false) : live;
-    record.temporary = false;
-    this.#expired.delete(toKey(request, request.resource));
-    const lease = this.#lease(record, { cancel: () => undefined });
+    if (this.#closed) throw new ToolyardError("shutting_down", "The server is stopping");
+    const result = this.#obtain(request);
+    this.#expired.forgetLastOf(request, request.resource);
+    const lease = this.#lease(result.record, { cancel: () => undefined });
     try {
-      if (record.state !== "active") await this.#whenReady(lease, wait);
+      if (result.record.state !== "active") await this.#whenReady(lease, wait);
     } finally {
       lease.release();
     }
-    return { record, how };
+    return result;
   }
 
   /** Finds the worker's live session on a resource. */
@@ -145,15 +138,13 @@ export class ResourceRouter {
 
   /** Lists the worker's live sessions. */
   list(caller: Caller): readonly SessionRecord[] {
-    const sessions = this.#workers.get(toWorkerKey(caller))?.sessions;
-    if (sessions === undefined) return [];
-    return [...sessions.keys()].flatMap((resource) => this.#live(caller, resource) ?? []);
+    return this.#table.listOf(caller).filter((record) => this.#live(record, record.resource) === record);
   }
 
   /** Lets a session live for `ttlMs` from now. */
   renew(record: SessionRecord, ttlMs = record.ttlMs): void {
-    const { clock, limits } = this.#deps;
-    record.expiresAt = clock.now() + Math.min(ttlMs, limits.maxSessionTtlMs);
+    const { clock } = this.#deps;
+    record.expiresAt = clock.now() + this.#toTtl(ttlMs);
     record.lastActivity = clock.date();
   }
 
@@ -180,44 +171,39 @@ export class ResourceRouter {
     options: { readonly force?: boolean } = {},
   ): Promise<boolean> {
     this.#end(record, reason);
-    if (options.force === true)
-      this.cancelCalls(record, new ToolyardError("cancelled", `The session ${record.id} was destroyed`));
+    if (options.force === true) {
+      const cause = new ToolyardError("cancelled", `The session ${record.id} was destroyed`);
+      record.initialization.cancel(cause);
+      for (const holder of [...record.holders]) holder.cancel(cause);
+    }
     return settlesWithin(this.#deps.clock, record.ended ?? Promise.resolve(), this.#deps.limits.destroyWaitMs);
-  }
-
-  cancelCalls(record: SessionRecord, reason: ToolyardError): void {
-    for (const holder of [...record.holders]) holder.cancel(reason);
   }
 
   /** Ends every idle session whose time is over. */
   sweep(): number {
-    let swept = 0;
-    for (const { sessions } of [...this.#workers.values()]) {
-      for (const record of [...sessions.values()]) {
-        if (!this.#isExpired(record)) continue;
-        this.#expire(record);
-        swept += 1;
-      }
-    }
-    return swept;
+    const expired = this.#table.list().filter((record) => this.#isExpired(record));
+    for (const record of expired) this.#expire(record);
+    return expired.length;
+  }
+
+  /** Makes no further sessions, but for calls that run already. */
+  close(): void {
+    this.#closed = true;
   }
 
   /** Ends every session and waits until the cleanups are over or given up. */
   async endAll(): Promise<number> {
-    let count = 0;
-    for (const { sessions } of [...this.#workers.values()]) {
-      for (const record of [...sessions.values()]) {
-        record.initialization.cancel(new ToolyardError("shutting_down", "The server is stopping"));
-        this.#end(record, "shutdown");
-        count += 1;
-      }
+    const records = this.#table.list();
+    for (const record of records) {
+      record.initialization.cancel(new ToolyardError("shutting_down", "The server is stopping"));
+      this.#end(record, "shutdown");
     }
-    await Promise.all([...this.#ending].map((record) => record.ended));
-    return count;
+    await Promise.all([this.#cleaner.finish(), ...[...this.#ending].map((record) => record.ended)]);
+    return records.length;
   }
 
   #live(caller: Caller, resource: string): SessionRecord | undefined {
-    const record = this.#workers.get(toWorkerKey(caller))?.sessions.get(resource);
+    const record = this.#table.get(caller, resource);
     if (record === undefined || !this.#isExpired(record)) return record;
     this.#expire(record);
     return undefined;
@@ -228,26 +214,34 @@ export class ResourceRouter {
   }
 
   #expire(record: SessionRecord): void {
-    this.#expired.set(toKey(record, record.resource), record.id);
+    this.#expired.add(record);
     this.#end(record, "expired");
   }
 
-  #refuse(sessionId: string): never {
-    const reason = this.#ended.get(sessionId);
-    if (reason === "expired") throw new ToolyardError("session_expired", `The session ${sessionId} has expired`);
-    throw new ToolyardError("session_not_found", `There is no session ${sessionId}`);
+  #obtain(request: CreateRequest): CreateResult {
+    const live = this.#live(request, request.resource);
+    const special = Object.keys(request.config).length > 0 || request.customName !== undefined;
+    if (live === undefined || (live.temporary && special)) {
+      // Made before the one it replaces ends: a config that is refused changes nothing.
+      const record = this.#make(request, false);
+      if (live !== undefined) this.#end(live, "replaced");
+      return { record, how: "created" };
+    }
+    if (!live.temporary) return { record: live, how: "exists" };
+    live.temporary = false;
+    live.autoExtend = request.autoExtend ?? live.autoExtend;
+    live.ttlMs = this.#toTtl(request.ttlMs ?? live.ttlMs);
+    this.renew(live);
+    return { record: live, how: "adopted" };
   }
 
-  #make(request: CreateRequest, mount: Mount | undefined, temporary: boolean): SessionRecord {
+  #make(request: CreateRequest, temporary: boolean): SessionRecord {
     const { clock, limits } = this.#deps;
+    const mount = this.#mounts.get(request.resource);
     const config = mount === undefined ? request.config : toSessionConfig(mount.backend, request.config);
-    const workerKey = toWorkerKey(request);
-    let worker = this.#workers.get(workerKey);
-    if (worker === undefined) this.#workers.set(workerKey, (worker = { sessions: new Map(), counts: new Map() }));
-    const count = (worker.counts.get(request.resource) ?? 0) + 1;
-    worker.counts.set(request.resource, count);
+    const count = this.#table.count(request, request.resource);
     const name = toSessionName(request.resource, request.workerId, count, request.customName);
-    const ttlMs = Math.min(request.ttlMs ?? limits.sessionTtlMs, limits.maxSessionTtlMs);
+    const ttlMs = this.#toTtl(request.ttlMs ?? limits.sessionTtlMs);
     const record = new SessionRecord({
       id: toSessionId(name),
       name,
@@ -263,8 +257,7 @@ export class ResourceRouter {
       createdAt: clock.date(),
       expiresAt: clock.now() + ttlMs,
     });
-    worker.sessions.set(request.resource, record);
-    this.#sessionCount += 1;
+    this.#table.add(record);
     if (mount !== undefined && hasSessions(mount.backend)) {
       record.ready = this.#initialize(record, mount);
       // Whoever waits is told; when nobody does, it is no unhandled rejection.
@@ -276,55 +269,22 @@ export class ResourceRouter {
     return record;
   }
 
-  async #initialize(record: SessionRecord, mount: Mount): Promise<void> {
-    const { backend } = mount;
-    const lifecycle = this.#lifecycleOf(record);
-    const request = { workerId: record.workerId, tenant: record.tenant, sessionId: record.id, config: record.config };
-    try {
-      if (lifecycle?.warm === false) await lifecycle.warmUp(record.initialization);
-      const data = await lifecycle?.run(
-        "initialize",
-        this.#deps.limits.initializeTimeoutMs,
-        async (context) => backend.initialize?.(request, context),
-        { parent: record.initialization, onLate: (late) => void this.#cleanUp({ ...record.view, data: late }) },
-      );
-      record.view = { ...record.view, data };
-      record.initialized = true;
-      if (record.state === "initializing") record.state = "active";
-      this.renew(record, record.ttlMs);
-      this.#emit("session.created", record, { temporary: record.temporary });
-    } catch (error) {
-      const failure = this.#toInitError(record, error);
-      this.#emit("session.failed", record, { error: failure.error, message: failure.message });
-      this.#end(record, "failed");
-      throw failure;
-    }
+  #toTtl(ms: number): number {
+    return Math.min(ms, this.#deps.limits.maxSessionTtlMs);
   }
 
-  #toInitError(record: SessionRecord, error: unknown): ToolyardError {
-    if (record.initialization.ended !== undefined && ToolyardError.is(error) && error.error === "cancelled")
-      return error;
-    if (!ToolyardError.is(error)) {
-      this.#deps.logger.error({ err: error, resource: record.resource, session_id: record.id }, "initialize failed");
+  async #initialize(record: SessionRecord, mount: Mount): Promise<void> {
+    try {
+      await this.#initializer.initialize(record, mount);
+      record.initialized = true;
+      if (record.state === "initializing") record.state = "active";
+      this.renew(record);
+      this.#emit("session.created", record, { temporary: record.temporary });
+    } catch (error) {
+      if (ToolyardError.is(error)) this.#emit("session.failed", record, { error: error.error, message: error.message });
+      this.#end(record, "failed");
+      throw error;
     }
-    const reason = this.#lifecycleOf(record)?.describeFailure("initialize", error) ?? "";
-    return new ToolyardError(
-      "session_init_failed",
-      `The ${record.resource} session could not be initialized: ${reason}`,
-      {
-        details: {
-          resource_type: record.resource,
-          details: reason,
-          ...(ToolyardError.is(error) && { error: error.error, ...error.details }),
-        },
-        cause: error,
-        ...(ToolyardError.is(error) && {
-          suggestion: error.suggestion,
-          outcome: error.outcome,
-          retryable: error.retryable,
-        }),
-      },
-    );
   }
 
   #lease(record: SessionRecord, holder: LeaseHolder, expiredSession?: string): Lease {
@@ -373,18 +333,9 @@ export class ResourceRouter {
     if (record.ending) return;
     record.state = "ending";
     record.endReason = reason;
-    if (reason === "expired") this.#ended.set(record.id, reason);
-    this.#sessionCount -= 1;
-    this.#forget(record);
+    this.#table.remove(record);
     this.#ending.add(record);
     record.ended = this.#finish(record);
-  }
-
-  #forget(record: SessionRecord): void {
-    const workerKey = toWorkerKey(record);
-    const worker = this.#workers.get(workerKey);
-    if (worker?.sessions.get(record.resource) === record) worker.sessions.delete(record.resource);
-    if (worker?.sessions.size === 0) this.#workers.delete(workerKey);
   }
 
   async #finish(record: SessionRecord): Promise<void> {
@@ -393,37 +344,11 @@ export class ResourceRouter {
       if (!record.initialized) await record.ready.catch(() => undefined);
       if (record.leased) await new Promise<void>((resolve) => (record.onDrained = resolve));
     }
-    await this.#cleanUp(record.view);
+    await this.#cleaner.clean(record.view);
     record.state = "ended";
     record.view = { ...record.view, data: undefined };
     this.#ending.delete(record);
     this.#emit("session.ended", record, { reason: record.endReason });
-  }
-
-  async #cleanUp(session: Session<unknown>): Promise<void> {
-    const lifecycle = this.#lifecycles.get(session.resource);
-    const backend = this.#mounts.get(session.resource)?.backend;
-    if (lifecycle === undefined || backend?.cleanup === undefined) return;
-    const { clock, limits, logger } = this.#deps;
-    const hook = backend.cleanup.bind(backend);
-    for (const delayMs of [...CLEANUP_RETRIES_MS, undefined]) {
-      try {
-        await lifecycle.run("cleanup", limits.cleanupTimeoutMs, (context) => hook(session, context));
-        return;
-      } catch (error) {
-        logger.error(
-          { err: error, resource: session.resource, session_id: session.id, retry_ms: delayMs },
-          "cleanup failed",
-        );
-        if (delayMs === undefined) break;
-        await new Promise<void>((resolve) => clock.after(delayMs, resolve));
-      }
-    }
-    this.leaked += 1;
-  }
-
-  #lifecycleOf(record: SessionRecord): Lifecycle | undefined {
-    return this.#lifecycles.get(record.resource);
   }
 
   #emit(type: EventType, record: SessionRecord, data: Readonly<Record<string, unknown>>): void {
@@ -438,12 +363,4 @@ export class ResourceRouter {
       data,
     });
   }
-}
-
-function toWorkerKey(caller: Caller): string {
-  return `${caller.tenant}\n${caller.workerId}`;
-}
-
-function toKey(caller: Caller, resource: string): string {
-  return `${toWorkerKey(caller)}\n${resource}`;
 }

@@ -32,8 +32,9 @@ export class SessionRecord {
   readonly config: Readonly<Record<string, unknown>>;
   /** `undefined` when no backend stands behind the resource, or one without sessions. */
   readonly mount: Mount | undefined;
-  readonly ttlMs: number;
-  readonly autoExtend: boolean;
+  /** Both are set anew by who adopts a temporary session. */
+  ttlMs: number;
+  autoExtend: boolean;
   readonly createdAt: Date;
   readonly turns: SerialQueue | undefined;
   readonly holders = new Set<LeaseHolder>();

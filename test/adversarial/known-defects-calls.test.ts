@@ -72,13 +72,11 @@ describe("known defects of calls", () => {
   it("D11: E07: a client that goes away while its session is initialized leaves neither session nor slot", async () => {
     const counter = new CounterBackend();
     const [aborted, cleaned] = [new Gate(), new Gate()];
-    counter.onInitialize = (_request, { signal }) =>
-      new Promise((_resolve, reject) => {
-        signal.addEventListener("abort", () => {
-          aborted.arrive();
-          reject(signal.reason);
-        });
-      });
+    counter.onInitialize = async (_request, { signal }) => {
+      signal.addEventListener("abort", () => aborted.arrive());
+      if (signal.aborted) aborted.arrive();
+      await new Gate().passedOr(signal);
+    };
     counter.onCleanup = async () => cleaned.arrive();
     await using server = await testServer({ backends: [counter] });
     for (const [path, body] of [

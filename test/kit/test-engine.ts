@@ -1,6 +1,7 @@
 import type { AnyBackend } from "../../src/core/backend.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { CallRequest } from "../../src/engine/call.ts";
+import { Cancellation, type CancelSource } from "../../src/engine/deadline.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import { defaultLimits, type EngineLimits } from "../../src/engine/limits.ts";
 import type { CreateRequest } from "../../src/engine/router.ts";
@@ -24,7 +25,7 @@ export function testEngine(backends: readonly AnyBackend[], limits: Partial<Engi
     params: Readonly<Record<string, unknown>> = {},
     more: Partial<CallRequest> = {},
   ): Promise<ToolResult> => engine.executor.execute({ caller: worker("w1"), action, params, ...more });
-  const create = (resource: string, more: Partial<CreateRequest> = {}, signal = new AbortController().signal) =>
-    engine.router.create({ ...worker("w1"), resource, config: {}, ...more }, signal);
+  const create = (resource: string, more: Partial<CreateRequest> = {}, wait: CancelSource = new Cancellation()) =>
+    engine.router.create({ ...worker("w1"), resource, config: {}, ...more }, wait);
   return { engine, router: engine.router, clock, logger, worker, call, create };
 }

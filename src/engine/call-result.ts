@@ -1,0 +1,72 @@
+import type { ToolyardError } from "../core/errors.ts";
+import type { ResultMeta, ToolResult } from "../core/result.ts";
+import type { Call, CallRequest } from "./call.ts";
+import type { CatalogEntry } from "./catalog.ts";
+import { toFailure } from "./failure.ts";
+import type { PlainJson } from "./plain-json.ts";
+
+/** When a call came, when its tool was started (if it was) and when it ended, by the monotonic clock. */
+export interface CallTimes {
+  readonly arrivedAt: number;
+  readonly startedAt: number | undefined;
+  readonly endedAt: number;
+}
+
+export function toSuccess(call: Call, { value, lossy }: PlainJson, times: CallTimes): ToolResult {
+  const { entry, lease, traceId, outcome } = call;
+  return {
+    ok: true,
+    data: value,
+    meta: {
+      tool: entry.fullName,
+      execution_time_ms: executionTimeOf(times),
+      resource_type: entry.resourceType,
+      session_id: lease?.record.id ?? null,
+      trace_id: traceId,
+      outcome,
+      queued_ms: queueTimeOf(times),
+      ...(lease?.record.temporary === true && { temporary_session: true }),
+      ...(lease?.expiredSession !== undefined && { expired_session: lease.expiredSession }),
+      ...(lossy.length > 0 && { lossy }),
+    },
+  };
+}
+
+/** Makes the result of a call that failed, at whatever step: what is not known yet is left out. */
+export function toFailedResult(
+  facts: {
+    readonly request: CallRequest;
+    readonly traceId: string;
+    readonly entry: CatalogEntry | undefined;
+    readonly call: Call | undefined;
+  },
+  error: ToolyardError,
+  times: CallTimes,
+): ToolResult {
+  const failure = toFailure(error);
+  const meta: ResultMeta = {
+    tool: facts.entry?.fullName ?? facts.request.action.slice(0, 256),
+    execution_time_ms: executionTimeOf(times),
+    resource_type: facts.entry?.resourceType ?? null,
+    session_id: facts.call?.lease?.record.id ?? null,
+    trace_id: facts.traceId,
+    outcome: failure.outcome,
+    queued_ms: queueTimeOf(times),
+    error: failure.error,
+    retryable: failure.retryable,
+    suggestion: failure.suggestion,
+  };
+  return { ok: false, error: failure, meta };
+}
+
+function executionTimeOf({ startedAt, endedAt }: CallTimes): number {
+  return round(endedAt - (startedAt ?? endedAt));
+}
+
+function queueTimeOf({ arrivedAt, startedAt, endedAt }: CallTimes): number {
+  return round((startedAt ?? endedAt) - arrivedAt);
+}
+
+function round(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
+}

@@ -1,0 +1,68 @@
+import { ToolyardError } from "../core/errors.ts";
+import type { Lifecycle, LifecycleDeps } from "./lifecycle.ts";
+import type { Mount } from "./mount.ts";
+import type { SessionCleaner } from "./session-cleaner.ts";
+import type { SessionRecord } from "./session-record.ts";
+
+/** Runs the initialize of sessions, after their backend's warmup. */
+export class SessionInitializer {
+  readonly #lifecycles: ReadonlyMap<string, Lifecycle>;
+  readonly #cleaner: SessionCleaner;
+  readonly #deps: LifecycleDeps;
+
+  constructor(lifecycles: ReadonlyMap<string, Lifecycle>, cleaner: SessionCleaner, deps: LifecycleDeps) {
+    this.#lifecycles = lifecycles;
+    this.#cleaner = cleaner;
+    this.#deps = deps;
+  }
+
+  /**
+   * Initializes a session once and keeps what was made in its view.
+   *
+   * @throws ToolyardError session_init_failed; the initialization's own reason when it was cancelled.
+   */
+  async initialize(record: SessionRecord, { backend, resource }: Mount): Promise<void> {
+    const { id: sessionId, workerId, tenant, config } = record;
+    const lifecycle = this.#lifecycles.get(resource);
+    let over = false;
+    // What comes within the grace is cleaned with its session, what comes later by itself.
+    const onLate = (data: unknown) => {
+      const view = { ...record.view, data };
+      if (over) void this.#cleaner.clean(view);
+      else record.view = view;
+    };
+    try {
+      if (lifecycle?.warm === false) await lifecycle.warmUp(record.initialization);
+      const data = await lifecycle?.run(
+        "initialize",
+        this.#deps.limits.initializeTimeoutMs,
+        async (context) => backend.initialize?.({ workerId, tenant, sessionId, config }, context),
+        { parent: record.initialization, onLate },
+      );
+      record.view = { ...record.view, data };
+    } catch (error) {
+      over = true;
+      throw this.#toInitError(record, error);
+    }
+  }
+
+  #toInitError(record: SessionRecord, error: unknown): ToolyardError {
+    if (ToolyardError.is(error) && error === record.initialization.ended) return error;
+    const { resource } = record;
+    const reason = this.#lifecycles.get(resource)?.describeFailure("initialize", error) ?? "";
+    const message = `The ${resource} session could not be initialized: ${reason}`;
+    const details = { resource_type: resource, details: reason };
+    if (ToolyardError.is(error)) {
+      const { suggestion, outcome, retryable } = error;
+      return new ToolyardError("session_init_failed", message, {
+        details: { ...details, error: error.error, ...error.details },
+        cause: error,
+        suggestion,
+        outcome,
+        retryable,
+      });
+    }
+    this.#deps.logger.error({ err: error, resource, session_id: record.id }, "initialize failed");
+    return new ToolyardError("session_init_failed", message, { details, cause: error });
+  }
+}

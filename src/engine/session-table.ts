@@ -1,0 +1,80 @@
+import type { SessionRecord } from "./session-record.ts";
+
+/** Who calls. */
+export interface Caller {
+  readonly tenant: string;
+  readonly workerId: string;
+}
+
+interface WorkerSessions {
+  readonly byResource: Map<string, SessionRecord>;
+  /** How many sessions each resource has had since the worker came. */
+  readonly counts: Map<string, number>;
+}
+
+/** Holds the live sessions, one for each worker and resource; a worker without sessions leaves nothing behind. */
+export class SessionTable {
+  readonly #workers = new Map<string, WorkerSessions>();
+  #size = 0;
+
+  get workerCount(): number {
+    return this.#workers.size;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get(caller: Caller, resource: string): SessionRecord | undefined {
+    return this.#workers.get(toWorkerKey(caller))?.byResource.get(resource);
+  }
+
+  listOf(caller: Caller): readonly SessionRecord[] {
+    return [...(this.#workers.get(toWorkerKey(caller))?.byResource.values() ?? [])];
+  }
+
+  list(): readonly SessionRecord[] {
+    return [...this.#workers.values()].flatMap(({ byResource }) => [...byResource.values()]);
+  }
+
+  /** Counts the worker's sessions on a resource, from 1; for their names. */
+  count(caller: Caller, resource: string): number {
+    const { counts } = this.#workerOf(caller);
+    const count = (counts.get(resource) ?? 0) + 1;
+    counts.set(resource, count);
+    return count;
+  }
+
+  /** Adds a session in the place of the worker's last one on the resource. */
+  add(record: SessionRecord): void {
+    const { byResource } = this.#workerOf(record);
+    if (!byResource.has(record.resource)) this.#size += 1;
+    byResource.set(record.resource, record);
+  }
+
+  /** Removes a session, unless another one has taken its place. */
+  remove(record: SessionRecord): void {
+    const key = toWorkerKey(record);
+    const worker = this.#workers.get(key);
+    if (worker?.byResource.get(record.resource) !== record) return;
+    worker.byResource.delete(record.resource);
+    this.#size -= 1;
+    if (worker.byResource.size === 0) this.#workers.delete(key);
+  }
+
+  #workerOf(caller: Caller): WorkerSessions {
+    const key = toWorkerKey(caller);
+    let worker = this.#workers.get(key);
+    if (worker === undefined) this.#workers.set(key, (worker = { byResource: new Map(), counts: new Map() }));
+    return worker;
+  }
+}
+
+function toWorkerKey({ tenant, workerId }: Caller): string {
+  return `${tenant}\n${workerId}`;
+}
+
+/** Names a worker's place for a session on a resource; no name holds a line break. */
+export function toPlace(caller: Caller, resource: string): string {
+  return `${toWorkerKey(caller)}\n${resource}`;
+}
