@@ -26,7 +26,7 @@ export function checkConfig<S extends z.ZodType>(schema: S, value: unknown, opti
   if (checked.success) return checked.data;
   const [issue] = checked.error.issues;
   if (issue === undefined) throw new ConfigError({ file: options.file }, "it is not valid");
-  const { path, message } = describe(issue, schema, value);
+  const { path, message } = describe(deepest(issue), schema, value);
   throw new ConfigError({ file: options.file, key: toKey([...base, ...path]) }, message);
 }
 
@@ -77,6 +77,13 @@ function readScalar(text: unknown, wanted: string): number | boolean | undefined
   if (wanted !== "number" && wanted !== "int") return undefined;
   const number = Number(text);
   return text.trim() === "" || !Number.isFinite(number) ? undefined : number;
+}
+
+/** Of a union, the branch that got furthest says best what is wrong. */
+function deepest(issue: Issue): Issue {
+  if (issue.code !== "invalid_union") return issue;
+  const inside = leaves([issue]);
+  return inside.reduce<Issue>((best, next) => (next.path.length > best.path.length ? next : best), issue);
 }
 
 function describe(issue: Issue, schema: z.ZodType, value: unknown): { path: readonly PropertyKey[]; message: string } {

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process";
+import { type ChildProcess, spawn, type SpawnOptions, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { createRequire } from "node:module";
@@ -18,9 +18,17 @@ export interface CliProcess {
   readonly ended: Promise<number | null>;
 }
 
-export function startCli(args: readonly string[], options: SpawnOptions = {}): CliProcess {
-  const { env, ...rest } = options;
-  const child = spawn(process.execPath, ["--import", tsx, cli, ...args], {
+/** Where the CLI is run from: the sources through tsx, or what the build made of them. */
+export interface CliOptions extends SpawnOptions {
+  readonly from?: "sources" | "dist";
+  /** Flags of Node itself. */
+  readonly execArgv?: readonly string[];
+}
+
+export function startCli(args: readonly string[], options: CliOptions = {}): CliProcess {
+  const { env, from = "sources", execArgv = [], ...rest } = options;
+  const program = from === "dist" ? [`${root}/dist/cli.js`] : ["--import", tsx, cli];
+  const child = spawn(process.execPath, [...execArgv, ...program, ...args], {
     cwd: root,
     stdio: ["ignore", "pipe", "pipe"],
     ...rest,
@@ -54,6 +62,12 @@ export function startCli(args: readonly string[], options: SpawnOptions = {}): C
   };
 }
 
+/** Compiles the sources to dist, for the tests of what users install. */
+export function build(): void {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [`${root}/scripts/build.js`], { encoding: "utf8" });
+  if (status !== 0) throw new Error(`the build failed: ${stdout}${stderr}`);
+}
+
 /** What a command came to. */
 export interface CliResult {
   readonly code: number | null;
@@ -62,7 +76,7 @@ export interface CliResult {
 }
 
 /** Runs the CLI to its end. */
-export async function runCli(args: readonly string[], options: SpawnOptions = {}): Promise<CliResult> {
+export async function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliResult> {
   const process = startCli(args, options);
   const code = await process.ended;
   return { code, stdout: process.stdout(), stderr: process.stderr() };
@@ -71,7 +85,7 @@ export async function runCli(args: readonly string[], options: SpawnOptions = {}
 /** A fixtures server behind the CLI's own `serve`. */
 export async function serveFixtures(
   args: readonly string[] = [],
-  options: SpawnOptions = {},
+  options: CliOptions = {},
 ): Promise<CliProcess & { readonly url: string }> {
   const server = startCli(["serve", "--config", `${root}/configs/fixtures.json`, "--port", "0", ...args], options);
   const [, url = ""] = await server.line(/listens on (http:\/\/[^ ]+)/);

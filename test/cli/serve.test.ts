@@ -57,7 +57,10 @@ describe("toolyard serve", () => {
     const server = startCli(["serve", "--config", "configs/fixtures.json", "--port", "0"], {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
-    const [message] = await once(server.child, "message");
+    const early = server.ended.then((code): never => {
+      throw new Error(`it ended with ${code}: ${server.stderr()}`);
+    });
+    const [message] = await Promise.race([once(server.child, "message"), early]);
     expect(message).toEqual({ type: "listening", url: expect.stringMatching(/^http:/), pid: server.child.pid });
     server.child.disconnect();
     expect(await server.ended).toBe(0);

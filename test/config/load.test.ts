@@ -84,7 +84,7 @@ describe("parseConfig", () => {
       { limits: { session_ttl_ms: 90_000_000 } },
       "t.json: limits.session_ttl_ms: 90000000 is above limits.max_session_ttl_ms",
     ],
-    [{ runtimes: { order: ["podman"] } }, "t.json: runtimes.order"],
+    [{ runtimes: { order: ["podman"] } }, "t.json: runtimes.order[0]: Invalid option"],
     [{ runtimes: { quickjs: { limits: { memory: 1 } } } }, "t.json: runtimes.quickjs.limits.memory: unknown key"],
     [{ server: { log_level: "loud" } }, "t.json: server.log_level: "],
     [[], "t.json: Invalid input: expected object"],

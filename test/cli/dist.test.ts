@@ -2,8 +2,37 @@ import { spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { tmpdir } from "node:os";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { root, runCli } from "./cli-process.ts";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { build, root, runCli, serveFixtures } from "./cli-process.ts";
+
+beforeAll(build, 120_000);
+
+describe("the built CLI", () => {
+  it("serves TypeScript backends, one of them in a worker thread", async () => {
+    const server = await serveFixtures([], { from: "dist" });
+    const execute = async (action: string, params: object): Promise<unknown> => {
+      const body = JSON.stringify({ worker_id: "w1", action, params });
+      return (await fetch(`${server.url}/execute`, { method: "POST", body })).json();
+    };
+    expect(await execute("echo", { message: "m" })).toMatchObject({ code: 0, data: { result: "m" } });
+    expect(await execute("counter:incr", { by: 2 })).toMatchObject({ code: 0, data: { value: 2 } });
+    const blocked = execute("block", { seconds: 1 });
+    const before = performance.now();
+    expect((await fetch(`${server.url}/health`)).status).toBe(200);
+    expect(performance.now() - before).toBeLessThan(900);
+    expect(await blocked).toMatchObject({ code: 0 });
+    server.child.kill("SIGTERM");
+    expect(await server.ended).toBe(0);
+  });
+
+  it("says in one line what to do about a Node that is too old", async () => {
+    const fake = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.0' } })";
+    const execArgv = ["--import", `data:text/javascript,${encodeURIComponent(fake)}`];
+    const { code, stdout, stderr } = await runCli(["--version"], { from: "dist", execArgv });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr).toMatch(/^toolyard: needs Node 22\.12 or newer, and this is 20\.20\.0; get one with .*\n$/);
+  });
+});
 
 let dir: string;
 beforeEach(async () => {
@@ -28,7 +57,7 @@ describe("toolyard init backend", () => {
     ],
   ])("writes a backend whose test passes at once, with %s", async (_, manifest, command) => {
     await writeFile(join(dir, "package.json"), JSON.stringify(manifest));
-    const { code, stdout } = await runCli(["init", "backend", "my-notes", "--dir", dir]);
+    const { code, stdout } = await runCli(["init", "backend", "my-notes", "--dir", dir], { from: "dist" });
     expect(code).toBe(0);
     expect(stdout).toContain("serve --config");
     // The test is run as a user runs it: without what this run itself has set.
@@ -40,7 +69,7 @@ describe("toolyard init backend", () => {
   it("overwrites nothing, and says what is in the way", async () => {
     await mkdir(join(dir, "configs"));
     await writeFile(join(dir, "configs/my-notes.json"), "mine");
-    const { code, stderr } = await runCli(["init", "backend", "my-notes", "--dir", dir]);
+    const { code, stderr } = await runCli(["init", "backend", "my-notes", "--dir", dir], { from: "dist" });
     expect(code).toBe(1);
     expect(stderr).toContain("configs/my-notes.json exists already; nothing was written");
     expect(await readFile(join(dir, "configs/my-notes.json"), "utf8")).toBe("mine");
