@@ -9,7 +9,7 @@ import { Call, CallContext, type CallRequest } from "./call.ts";
 import { toFailedResult, toSuccess } from "./call-result.ts";
 import type { Catalog, CatalogEntry } from "./catalog.ts";
 import { Deadline, settlesWithin } from "./deadline.ts";
-import { toUnexpectedError } from "./failure.ts";
+import { toLastWord, toUnexpectedError } from "./failure.ts";
 import type { EngineLimits } from "./limits.ts";
 import { parseParams } from "./params.ts";
 import { type PlainJson, toPlainJson } from "./plain-json.ts";
@@ -209,8 +209,7 @@ export class ToolExecutor {
         },
         (error: unknown) => {
           settle();
-          // A tool's own typed error may hold more than the deadline's: what it had printed, what it had lost.
-          reject(ToolyardError.is(error) ? error : (deadline.ended ?? error));
+          reject(deadline.ended === undefined ? error : toLastWord(deadline.ended, error));
         },
       );
     });

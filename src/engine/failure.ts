@@ -18,6 +18,20 @@ export function toFailure(error: ToolyardError): ToolFailure {
   };
 }
 
+/**
+ * Answers a call that was ended: for the reason it was ended for, with the facts of the tool's own last word, which may say
+ * what it had printed and what it had lost. A tool that met another failure on its way out is believed.
+ */
+export function toLastWord(ended: ToolyardError, error: unknown): ToolyardError {
+  if (!ToolyardError.is(error)) return ended;
+  if (error.error !== "cancelled" && error.error !== ended.error) return error;
+  return new ToolyardError(ended.error, ended.message, {
+    details: { ...error.details, ...ended.details },
+    suggestion: ended.suggestion,
+    cause: error,
+  });
+}
+
 /** Masks an error whose text was not meant for the caller; the trace id finds it in the log. */
 export function toUnexpectedError(what: string, traceId: string, cause: unknown): ToolyardError {
   return new ToolyardError("unexpected_error", `${what} failed unexpectedly`, {
