@@ -16,7 +16,8 @@ export function toLostExecution(error: unknown, { signal }: Pick<ExecutionHooks,
     stderr: NOTHING,
     durationMs: 0,
   };
-  if (error.why !== "unresponsive" && error.why !== "stopped") {
+  const ended = error.why === "unresponsive" || (error.why === "stopped" && error.partial !== undefined);
+  if (!ended) {
     throw new ToolyardError("sandbox_dead", `the sandbox died: ${error.message}`, {
       details: { stdout: stdout.text, stderr: stderr.text },
       cause: error,

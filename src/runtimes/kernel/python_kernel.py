@@ -81,7 +81,7 @@ class Kernel:
         sys.modules["__main__"] = self.module
         self.globals = self.module.__dict__
         self.globals.update({"__builtins__": builtins, "tools": Tools(self), "ToolError": ToolError})
-        self.running = False
+        self.running = self.interrupted = False
         self.x = self.next_call = 0
         self.calls = {}
         self.waiting = []
@@ -153,6 +153,10 @@ class Kernel:
             self.channel.fill()
 
     def execute(self, frame):
+        if self.interrupted:
+            # The supervisor killed what the interrupted code had started; uncollected, it would fill the process limit.
+            self.interrupted = False
+            reap()
         self.x = frame["x"]
         self.next_call = 0
         self.calls.clear()
@@ -211,7 +215,16 @@ class Kernel:
     def on_interrupt(self, *_):
         # One that comes late must not end the kernel.
         if self.running:
+            self.interrupted = True
             raise KeyboardInterrupt
+
+
+def reap():
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0] != 0:
+            pass
+    except ChildProcessError:
+        pass
 
 
 def render(value):

@@ -4,126 +4,25 @@ It alone says how an execution ended. User code runs only in its children, whose
 nothing they write can look like protocol. Speaks "ptc-frame/1" (see frame.ts and messages.ts) on both sides.
 """
 
-import codecs
-import ctypes
-import json
 import os
-import resource
 import selectors
 import signal
 import socket
-import struct
 import sys
 import time
 
-HOST_FD = 3
-MAX_FRAME = 8 * 1024 * 1024
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import process_tree  # noqa: E402
+from supervisor_kernel import HOST_FD, Kernel, become_kernel, set_dumpable, warm_up  # noqa: E402
+from supervisor_wire import Capture, Decoder, Violation, encode  # noqa: E402
+
 # Bytes that the host has not taken yet; over it, nothing more is read from user code.
 MAX_BACKLOG = 1024 * 1024
 # Seconds from the interrupt until the kill: user code's time to clean up, inside the 300 ms that the host promises.
 KILL_AFTER = 0.15
 MEMORY_CHECK = 0.1
-SHELL_FD = 8
-PR_SET_DUMPABLE = 4
-HERE = os.path.dirname(os.path.abspath(__file__))
-libc = ctypes.CDLL(None, use_errno=True)
-
-
-class Violation(Exception):
-    """A kernel broke the protocol."""
-
-
-def encode(message):
-    payload = json.dumps(message, separators=(",", ":"), allow_nan=False).encode()
-    return struct.pack(">I", len(payload)) + payload
-
-
-class Decoder:
-    """Cuts bytes into (message, frame) pairs."""
-
-    def __init__(self):
-        self.buffer = bytearray()
-
-    def push(self, data):
-        self.buffer += data
-        while len(self.buffer) >= 4:
-            (length,) = struct.unpack_from(">I", self.buffer)
-            if length > MAX_FRAME:
-                raise Violation("a frame is over the cap")
-            if len(self.buffer) < 4 + length:
-                return
-            frame = bytes(self.buffer[: 4 + length])
-            del self.buffer[: 4 + length]
-            try:
-                message = json.loads(frame[4:])
-            except (ValueError, RecursionError) as error:
-                raise Violation("a frame is not JSON") from error
-            if not isinstance(message, dict):
-                raise Violation("a frame is not an object")
-            yield message, frame
-
-
-class Capture:
-    """Streams the start of one stream, keeps its end for `end`, and counts all of it."""
-
-    def __init__(self, limit):
-        self.head_left = limit // 2
-        self.tail_size = limit - limit // 2
-        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self.tail = bytearray()
-        self.bytes = self.omitted = self.sequence = 0
-
-    def feed(self, data):
-        """Takes bytes and returns the text to stream now."""
-        self.bytes += len(data)
-        text = ""
-        if self.head_left > 0:
-            head, data = data[: self.head_left], data[self.head_left :]
-            self.head_left -= len(head)
-            text = self.decoder.decode(head)
-            if self.head_left == 0:
-                # A character that the cut split goes to the tail whole.
-                data = self.decoder.getstate()[0] + data
-        self.tail += data
-        if len(self.tail) > 2 * self.tail_size:
-            self.trim()
-        return text
-
-    def trim(self):
-        excess = len(self.tail) - self.tail_size
-        if excess > 0:
-            # Never start inside a character.
-            while excess < len(self.tail) and self.tail[excess] & 0xC0 == 0x80 and excess < len(self.tail) - self.tail_size + 4:
-                excess += 1
-            del self.tail[:excess]
-            self.omitted += excess
-
-    def finish(self):
-        self.trim()
-        pending = self.decoder.decode(b"", True) if self.head_left > 0 else ""
-        tail = pending + self.tail.decode("utf-8", "replace")
-        return {"bytes": self.bytes, "omitted": self.omitted, "tail": tail}
-
-
-class Kernel:
-    """One interpreter process and the execution that is live in it."""
-
-    def __init__(self, name, language):
-        self.name = name
-        self.language = language
-        self.pid = 0
-        self.socket = None
-        self.pipes = {}
-        self.decoder = Decoder()
-        self.exit_status = None
-        self.x = None
-        self.captures = {}
-        self.last_call = -1
-        self.started = self.deadline = self.kill_at = 0.0
-        self.stop_reason = None
-        self.limit = None
-        # The engine said so just before it aborted.
-        self.heap_exhausted = False
+MEMORY_SLACK = 16 << 20
 
 
 class Supervisor:
@@ -235,10 +134,11 @@ class Supervisor:
     # -- executions
 
     def execute(self, message):
+        self.collect()
         name = message["k"]
         kernel = self.kernels.get(name)
         if kernel is None or kernel.exit_status is not None:
-            kernel = Kernel(name, message["language"])
+            kernel = Kernel(name, message["language"], kernel is not None and not kernel.death_told)
             self.start(kernel)
             self.kernels[name] = kernel
         self.drain(kernel)
@@ -280,6 +180,9 @@ class Supervisor:
             "limit": kernel.limit if status == "limit" else None, "exit_code": None, "signal": None, "state_lost": False, "usage": usage,
         }  # fmt: skip
         frame.update(facts)
+        kernel.death_told = frame["state_lost"]
+        frame["state_lost"] = frame["state_lost"] or kernel.lost_before
+        kernel.lost_before = False
         self.send(frame)
 
     def on_kernel(self, kernel):
@@ -403,7 +306,7 @@ class Supervisor:
         """Kills a kernel (unless it is spared), its descendants and every process without a parent, which may have left its tree by a double fork."""
         for _ in range(50):
             self.reap()
-            victims = [pid for pid in self.tree_of(kernel) if not spare or pid != kernel.pid]
+            victims = [pid for pid in process_tree.under(kernel.pid, self.by_pid) if not spare or pid != kernel.pid]
             if not victims:
                 break
             for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -421,27 +324,6 @@ class Supervisor:
             _, kernel.exit_status = os.waitpid(kernel.pid, 0)
             self.by_pid.pop(kernel.pid, None)
 
-    def tree_of(self, kernel):
-        children = {}
-        for entry in os.listdir("/proc"):
-            if not entry.isdigit():
-                continue
-            try:
-                with open(f"/proc/{entry}/stat", "rb") as file:
-                    fields = file.read().rpartition(b")")[2].split()
-            except OSError:
-                continue
-            if fields[0] != b"Z":
-                children.setdefault(int(fields[1]), []).append(int(entry))
-        me = os.getpid()
-        queue = [pid for pid in children.get(me, []) if pid not in self.by_pid or pid == kernel.pid]
-        found = []
-        while queue:
-            pid = queue.pop()
-            found.append(pid)
-            queue.extend(children.get(pid, []))
-        return found
-
     def reap(self):
         """Collects dead children, orphans of user code included."""
         dead = []
@@ -458,22 +340,20 @@ class Supervisor:
                 dead.append(kernel)
         return dead
 
+    def collect(self):
+        for kernel in self.reap():
+            self.on_exit(kernel)
+
     def check_memory(self, now):
         """Kills the kernel whose tree holds more than the limit; one process alone hits its own rlimit first."""
         if now < self.memory_at or not any(kernel.x is not None for kernel in self.kernels.values()):
             return
         self.memory_at = now + MEMORY_CHECK
-        page = resource.getpagesize()
+        limit = self.limits["memory_mib"] * 1024 * 1024 + MEMORY_SLACK
         for kernel in list(self.by_pid.values()):
-            total = 0
-            for pid in self.tree_of(kernel):
-                try:
-                    with open(f"/proc/{pid}/statm", "rb") as file:
-                        fields = file.read().split()
-                    total += (int(fields[1]) - int(fields[2])) * page
-                except OSError:
-                    continue
-            if total > self.limits["memory_mib"] * 1024 * 1024 + (16 << 20):
+            tree = process_tree.under(kernel.pid, self.by_pid)
+            # The cheap count takes pages that forks share several times; the true one is slow and rarely needed.
+            if process_tree.resident(tree) > limit and process_tree.proportional(tree) > limit:
                 kernel.limit = "memory"
                 self.destroy(kernel, "limit")
 
@@ -570,8 +450,7 @@ class Supervisor:
                 # An earlier event of this round may have closed it.
                 if self.selector.get_map().get(key.fd) is key or key.fileobj is self.host:
                     key.data(events)
-            for kernel in self.reap():
-                self.on_exit(kernel)
+            self.collect()
             now = time.monotonic()
             for kernel in list(self.by_pid.values()):
                 if kernel.x is None:
@@ -591,57 +470,11 @@ class Supervisor:
         return max(0.0, min(times) - time.monotonic()) if times else None
 
 
-def warm_up():
-    """Imports what a Python kernel needs, so that the fork of one takes a millisecond."""
-    import python_kernel  # noqa: F401
-
-
-def become_kernel(language, channel, stdout, stderr, limits):
-    """Turns the forked child into an interpreter; never returns."""
-    os.setsid()
-    signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    null = os.open("/dev/null", os.O_RDONLY)
-    os.dup2(null, 0)
-    os.dup2(stdout, 1)
-    os.dup2(stderr, 2)
-    # Above every fd that is in use, so that neither dup2 overwrites the other's source.
-    os.dup2(channel.fileno(), 200)
-    target = SHELL_FD if language == "bash" else HOST_FD
-    os.closerange(3, 200)
-    os.dup2(200, target, inheritable=language != "python")
-    os.closerange(target + 1, 4096)
-    memory = limits["memory_mib"] * 1024 * 1024
-    # Counts private writable memory, so that engines may reserve address space without holding memory.
-    # A JavaScript engine aborts where Python raises MemoryError: it gets room above its own heap limit.
-    data = memory * 2 if language == "javascript" else memory
-    resource.setrlimit(resource.RLIMIT_DATA, (data, data))
-    resource.setrlimit(resource.RLIMIT_NPROC, (limits["pids"], limits["pids"]))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if language == "python":
-        libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
-        import python_kernel
-
-        python_kernel.main(HOST_FD, limits)
-    elif language == "bash":
-        with open(os.path.join(HERE, "shell_kernel.sh"), encoding="utf-8") as file:
-            os.execv("/bin/bash", ["bash", "--norc", "--noprofile", "-c", file.read()])
-    else:
-        heap = str(limits["memory_mib"])
-        node = os.environ.get("TOOLYARD_NODE", "/usr/bin/node")
-        script = os.path.join(HERE, "node_kernel.mjs")
-        environment = {key: value for key, value in os.environ.items() if key != "TOOLYARD_NODE"}
-        environment["TOOLYARD_LIMITS"] = json.dumps(limits)
-        os.execve(node, ["node", "--no-warnings", f"--max-old-space-size={heap}", script], environment)
-
-
 def main():
     # Same uid as user code: without this it could read our memory and write to our fds through /proc.
-    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    set_dumpable(False)
     os.closerange(HOST_FD + 1, 4096)
     os.set_inheritable(HOST_FD, False)
-    sys.path.insert(0, HERE)
     Supervisor().run()
 
 

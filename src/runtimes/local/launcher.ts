@@ -4,7 +4,15 @@ import type { Duplex } from "node:stream";
 import { type Launch, SANDBOX_UID, toBubblewrapArguments } from "./bubblewrap.ts";
 
 const PROTOCOL_FD = 3;
-const SOURCES = ["supervisor.py", "python_kernel.py", "shell_kernel.sh", "node_kernel.mjs"];
+const SOURCES = [
+  "supervisor.py",
+  "supervisor_kernel.py",
+  "supervisor_wire.py",
+  "process_tree.py",
+  "python_kernel.py",
+  "shell_kernel.sh",
+  "node_kernel.mjs",
+];
 const PASSWD = `sandbox:x:${SANDBOX_UID}:${SANDBOX_UID}::/workspace:/bin/bash\n`;
 
 let sources: readonly (readonly [string, Buffer])[] | undefined;

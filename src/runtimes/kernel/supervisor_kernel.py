@@ -1,0 +1,92 @@
+"""What the supervisor knows of one interpreter, and how a forked child becomes one."""
+
+import ctypes
+import json
+import os
+import resource
+import signal
+
+from supervisor_wire import Decoder
+
+HOST_FD = 3
+SHELL_FD = 8
+PR_SET_DUMPABLE = 4
+# Taken out of the environment, which user code inherits.
+NODE = os.environ.pop("TOOLYARD_NODE", "/usr/bin/node")
+HERE = os.path.dirname(os.path.abspath(__file__))
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def set_dumpable(dumpable):
+    """Decides whether processes of the same uid may read this one's memory and descriptors."""
+    libc.prctl(PR_SET_DUMPABLE, int(dumpable), 0, 0, 0)
+
+
+class Kernel:
+    """One interpreter process and the execution that is live in it."""
+
+    def __init__(self, name, language, lost_before):
+        # Its predecessor died while nothing ran: the first execution tells that the state is gone.
+        self.lost_before = lost_before
+        self.death_told = False
+        self.name = name
+        self.language = language
+        self.pid = 0
+        self.socket = None
+        self.pipes = {}
+        self.decoder = Decoder()
+        self.exit_status = None
+        self.x = None
+        self.captures = {}
+        self.last_call = -1
+        self.started = self.deadline = self.kill_at = 0.0
+        self.stop_reason = None
+        self.limit = None
+        # The engine said so just before it aborted.
+        self.heap_exhausted = False
+
+
+def warm_up():
+    """Imports what a Python kernel needs, so that the fork of one takes a millisecond."""
+    import python_kernel  # noqa: F401
+
+
+def become_kernel(language, channel, stdout, stderr, limits):
+    """Turns the forked child into an interpreter; never returns."""
+    os.setsid()
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if language != "python":
+        # Python ignores it, and what it ignores stays ignored in what it executes: `yes | head` would complain.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    null = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(stdout, 1)
+    os.dup2(stderr, 2)
+    # Above every fd that is in use, so that neither dup2 overwrites the other's source.
+    os.dup2(channel.fileno(), 200)
+    target = SHELL_FD if language == "bash" else HOST_FD
+    os.closerange(3, 200)
+    os.dup2(200, target, inheritable=language != "python")
+    os.closerange(target + 1, 4096)
+    memory = limits["memory_mib"] * 1024 * 1024
+    # Counts private writable memory, so that engines may reserve address space without holding memory.
+    # A JavaScript engine aborts where Python raises MemoryError: it gets room above its own heap limit.
+    data = memory * 2 if language == "javascript" else memory
+    resource.setrlimit(resource.RLIMIT_DATA, (data, data))
+    resource.setrlimit(resource.RLIMIT_NPROC, (limits["pids"], limits["pids"]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if language == "python":
+        set_dumpable(True)
+        import python_kernel
+
+        python_kernel.main(HOST_FD, limits)
+    elif language == "bash":
+        with open(os.path.join(HERE, "shell_kernel.sh"), encoding="utf-8") as file:
+            os.execv("/bin/bash", ["bash", "--norc", "--noprofile", "-c", file.read()])
+    else:
+        heap = str(limits["memory_mib"])
+        script = os.path.join(HERE, "node_kernel.mjs")
+        environment = {**os.environ, "TOOLYARD_LIMITS": json.dumps(limits)}
+        os.execve(NODE, ["node", "--no-warnings", f"--max-old-space-size={heap}", script], environment)
