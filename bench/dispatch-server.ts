@@ -21,6 +21,8 @@ async function startBare(): Promise<string> {
 async function startToolyard(): Promise<string> {
   const { Backend, tool } = await import("../dist/index.js");
   const { startServer } = await import("../dist/server/server.js");
+  const { default: CodeBackend } = await import("../dist/backends/code/backend.js");
+  const { createRuntimeSelector } = await import("../dist/runtimes/selector.js");
   const { createLogger } = await import("../dist/log/logger.js");
   const { defaultLimits } = await import("../dist/engine/limits.js");
   const { defaultHttpLimits } = await import("../dist/server/http-limits.js");
@@ -46,11 +48,14 @@ async function startToolyard(): Promise<string> {
   tool({ description: "Echo.", name: "echo", params: z.object({ message: z.string() }) })(Echo.prototype.echo, {});
   tool({ description: "Count." })(Counter.prototype.incr, {});
 
+  const runtimes = createRuntimeSelector();
   const server = await startServer({
-    mounts: [new Echo({ config: {} }), new Counter({ config: {} })].map((backend) => ({
-      resource: backend.resource,
-      backend,
-    })),
+    mounts: [new Echo({ config: {} }), new Counter({ config: {} }), new CodeBackend({ config: {}, runtimes })].map(
+      (backend) => ({
+        resource: backend.resource,
+        backend,
+      }),
+    ),
     limits: defaultLimits,
     http: defaultHttpLimits,
     host: "127.0.0.1",
@@ -58,6 +63,7 @@ async function startToolyard(): Promise<string> {
     logger: createLogger({ level: "info" }),
     info: { title: "bench", description: "", version: "0" },
     configDir: ".",
+    runtimes: async () => runtimes.status(AbortSignal.timeout(10_000)),
   });
   return server.url;
 }

@@ -1,15 +1,7 @@
 // Benchmark: what Toolyard adds to a request: CPU, throughput and latency against a bare Hono route, side by side in one run.
-import { type ChildProcess, fork } from "node:child_process";
-import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { startDispatchServer } from "./dispatch-process.ts";
 import { type LoadResult, median, runLoad } from "./load.ts";
 import { printTable } from "./table.ts";
-
-interface Server {
-  readonly child: ChildProcess;
-  readonly url: string;
-}
 
 interface Work {
   readonly name: string;
@@ -47,74 +39,48 @@ const works: readonly Work[] = [
   },
 ];
 
-async function start(kind: string, log: number): Promise<Server> {
-  const child = fork(new URL("./dispatch-server.ts", import.meta.url), [kind], {
-    stdio: ["ignore", "ignore", log, "ipc"],
-  });
-  const url = await new Promise<string>((resolve, reject) => {
-    child.once("message", (message: { url: string }) => resolve(message.url));
-    child.once("exit", (code) => reject(new Error(`the ${kind} server exited with ${code}`)));
-  });
-  return { child, url };
-}
-
-function cpuOf({ child }: Server): Promise<number> {
-  return new Promise((resolve) => {
-    child.once("message", (message: { cpu: NodeJS.CpuUsage }) => resolve(message.cpu.user + message.cpu.system));
-    child.send("cpu");
-  });
-}
-
-const folder = mkdtempSync(join(tmpdir(), "toolyard-bench-"));
-// Logging is on, as by default, and goes to a real file.
-const log = openSync(join(folder, "log"), "w");
-const servers = { bare: await start("bare", log), toolyard: await start("toolyard", log) };
-try {
-  for (const work of works) await work.prepare?.(servers[work.server].url);
-  const results = new Map<string, (LoadResult & { cpuUs: number })[]>();
-  // Round 0 warms up the compilers and is thrown away.
-  for (let round = 0; round <= ROUNDS; round += 1) {
-    for (const concurrency of CONCURRENCIES) {
-      for (const work of works) {
-        const server = servers[work.server];
-        const before = await cpuOf(server);
-        const result = await runLoad({
-          url: `${server.url}/execute`,
-          body: work.body,
-          requests: REQUESTS,
-          concurrency,
-        });
-        const cpuUs = ((await cpuOf(server)) - before) / REQUESTS;
-        if (result.failures > 0) throw new Error(`${work.name}: ${result.failures} requests failed`);
-        if (round === 0) continue;
-        const key = `${work.name}|${concurrency}`;
-        results.set(key, [...(results.get(key) ?? []), { ...result, cpuUs }]);
-      }
+await using bare = await startDispatchServer("bare");
+await using toolyard = await startDispatchServer("toolyard");
+const servers = { bare, toolyard };
+for (const work of works) await work.prepare?.(servers[work.server].url);
+const results = new Map<string, (LoadResult & { cpuUs: number })[]>();
+// Round 0 warms up the compilers and is thrown away.
+for (let round = 0; round <= ROUNDS; round += 1) {
+  for (const concurrency of CONCURRENCIES) {
+    for (const work of works) {
+      const server = servers[work.server];
+      const before = await server.cpuUs();
+      const result = await runLoad({
+        url: `${server.url}/execute`,
+        body: work.body,
+        requests: REQUESTS,
+        concurrency,
+      });
+      const cpuUs = ((await server.cpuUs()) - before) / REQUESTS;
+      if (result.failures > 0) throw new Error(`${work.name}: ${result.failures} requests failed`);
+      if (round === 0) continue;
+      const key = `${work.name}|${concurrency}`;
+      results.set(key, [...(results.get(key) ?? []), { ...result, cpuUs }]);
     }
   }
-  const rows = CONCURRENCIES.flatMap((concurrency) =>
-    works.map((work) => {
-      const own = results.get(`${work.name}|${concurrency}`) ?? [];
-      const bare = results.get(`${works[0]?.name}|${concurrency}`) ?? [];
-      // Each round is compared with the baseline of its own round, a moment before it.
-      const ratio = median(own.map((round, index) => round.cpuUs / (bare[index]?.cpuUs ?? Number.NaN)));
-      const of = (pick: (round: LoadResult & { cpuUs: number }) => number) => median(own.map(pick));
-      return {
-        work: work.name,
-        concurrency,
-        "CPU µs/request": of((round) => round.cpuUs).toFixed(0),
-        ratio: ratio.toFixed(2),
-        figure: work.figure === undefined ? "" : `≤ ${work.figure}`,
-        "req/s": of((round) => round.requestsPerSecond).toFixed(0),
-        "p50 ms": of((round) => round.p50Ms).toFixed(3),
-        "p99 ms": of((round) => round.p99Ms).toFixed(3),
-      };
-    }),
-  );
-  printTable(`dispatch: POST /execute, ${ROUNDS} rounds of ${REQUESTS} requests, medians`, rows);
-} finally {
-  servers.bare.child.disconnect();
-  servers.toolyard.child.disconnect();
-  closeSync(log);
-  rmSync(folder, { recursive: true });
 }
+const rows = CONCURRENCIES.flatMap((concurrency) =>
+  works.map((work) => {
+    const own = results.get(`${work.name}|${concurrency}`) ?? [];
+    const bare = results.get(`${works[0]?.name}|${concurrency}`) ?? [];
+    // Each round is compared with the baseline of its own round, a moment before it.
+    const ratio = median(own.map((round, index) => round.cpuUs / (bare[index]?.cpuUs ?? Number.NaN)));
+    const of = (pick: (round: LoadResult & { cpuUs: number }) => number) => median(own.map(pick));
+    return {
+      work: work.name,
+      concurrency,
+      "CPU µs/request": of((round) => round.cpuUs).toFixed(0),
+      ratio: ratio.toFixed(2),
+      figure: work.figure === undefined ? "" : `≤ ${work.figure}`,
+      "req/s": of((round) => round.requestsPerSecond).toFixed(0),
+      "p50 ms": of((round) => round.p50Ms).toFixed(3),
+      "p99 ms": of((round) => round.p99Ms).toFixed(3),
+    };
+  }),
+);
+printTable(`dispatch: POST /execute, ${ROUNDS} rounds of ${REQUESTS} requests, medians`, rows);

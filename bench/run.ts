@@ -4,7 +4,10 @@ import { readFileSync, readdirSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 
 const benches = readdirSync(import.meta.dirname)
-  .filter((file) => file.endsWith(".ts") && readFileSync(`${import.meta.dirname}/${file}`, "utf8").startsWith("// Benchmark:"))
+  .filter(
+    (file) =>
+      file.endsWith(".ts") && readFileSync(`${import.meta.dirname}/${file}`, "utf8").startsWith("// Benchmark:"),
+  )
   .map((file) => file.slice(0, -".ts".length));
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !benches.includes(name));
