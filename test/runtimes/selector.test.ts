@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { isolatesAtLeast, ISOLATION_LEVELS } from "../../src/core/runtime.ts";
+import { openRuntimeSelector } from "../../src/runtimes/config.ts";
+import { FakeRuntime } from "../../src/runtimes/fake/runtime.ts";
+import { createRuntimeSelector } from "../../src/runtimes/selector.ts";
+
+const never = new AbortController().signal;
+const strong = new FakeRuntime({ name: "strong", isolation: "container", languages: ["python"] });
+const weak = new FakeRuntime({ name: "weak", isolation: "wasm", languages: ["javascript"] });
+const absent = new FakeRuntime({
+  name: "absent",
+  isolation: "vm",
+  status: { available: false, reason: "no /dev/kvm", remedy: "buy a bigger machine", languages: {} },
+});
+const selector = createRuntimeSelector({ order: ["absent", "strong", "weak"], runtimes: [strong, weak, absent] });
+
+describe("the selector", () => {
+  it("orders isolation from none to vm", () => {
+    expect(ISOLATION_LEVELS).toEqual(["none", "wasm", "namespace", "container", "vm"]);
+    expect(isolatesAtLeast("container", "namespace")).toBe(true);
+    expect(isolatesAtLeast("wasm", "namespace")).toBe(false);
+  });
+
+  it("takes the first that is available, and the first that has the language", async () => {
+    expect((await selector.select({}, never)).name).toBe("strong");
+    expect((await selector.select({ language: "javascript" }, never)).name).toBe("weak");
+  });
+
+  it("refuses rather than downgrades, and says why each did not serve and what to do", async () => {
+    await expect(selector.select({ language: "javascript", minIsolation: "container" }, never)).rejects.toMatchObject({
+      error: "runtime_unavailable",
+      message: expect.stringMatching(
+        /absent: no \/dev\/kvm; strong: it has no javascript; weak: its isolation is "wasm"/,
+      ),
+      suggestion: expect.stringContaining("buy a bigger machine"),
+    });
+    await expect(selector.select({ runtime: "weak", minIsolation: "vm" }, never)).rejects.toMatchObject({
+      error: "runtime_unavailable",
+    });
+  });
+
+  it("takes a runtime by name only as itself, and knows which names there are", async () => {
+    expect((await selector.select({ runtime: "weak" }, never)).name).toBe("weak");
+    await expect(selector.select({ runtime: "docket" }, never)).rejects.toMatchObject({
+      error: "invalid_input",
+      message: expect.stringContaining("strong"),
+    });
+  });
+
+  it("tells the status of all, with their isolation", async () => {
+    const status = await selector.status(never);
+    expect(Object.keys(status)).toEqual(expect.arrayContaining(["absent", "strong", "weak", "local", "quickjs"]));
+    expect(status["absent"]).toMatchObject({ available: false, isolation: "vm", reason: "no /dev/kvm" });
+    expect(status["quickjs"]).toMatchObject({ available: true, isolation: "wasm" });
+  });
+
+  it("is built from the config's section", async () => {
+    const configured = openRuntimeSelector({ order: ["quickjs"], quickjs: { memory_mib: 32, spares: 0 } });
+    expect((await configured.select({}, never)).name).toBe("quickjs");
+    await expect(configured.select({ language: "bash" }, never)).rejects.toMatchObject({
+      error: "runtime_unavailable",
+    });
+    expect(() => openRuntimeSelector({ quickjs: { memory: 1 } })).toThrow();
+    await configured.close();
+  });
+});
