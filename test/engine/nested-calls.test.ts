@@ -1,0 +1,112 @@
+import { describe, expect, it } from "vitest";
+import { Gate } from "../kit/gate.ts";
+import { settle } from "../kit/manual-clock.ts";
+import { ScriptedBackend } from "../kit/scripted-backend.ts";
+import { testEngine } from "../kit/test-engine.ts";
+
+const serial = (resource = "probe") => new ScriptedBackend({ resource, sessions: true, concurrency: "serial" });
+
+describe("a call that a tool makes", () => {
+  it("runs in the tool's own serial session without waiting for the turn that the tool has", async () => {
+    const probe = serial();
+    probe.script = (_params, context) => context.call("probe:echo", { said: context.session.id });
+    const { call } = testEngine([probe]);
+    const result = await call("probe:probe");
+    expect(result).toMatchObject({ ok: true, data: { ok: true, data: { said: probe.made[0]?.sessionId } } });
+    expect(probe.made).toHaveLength(1);
+  });
+
+  it("comes back into the session through another backend", async () => {
+    const [outer, middle] = [serial("outer"), serial("middle")];
+    outer.script = (_params, context) => context.call("middle:probe");
+    middle.script = (_params, context) => context.call("outer:echo", { deep: true });
+    const { call } = testEngine([outer, middle]);
+    expect(await call("outer:probe")).toMatchObject({ data: { data: { data: { deep: true } } } });
+    expect([outer.made.length, middle.made.length]).toEqual([1, 1]);
+  });
+
+  it("stays in the tool's session when that is destroyed or replaced meanwhile", async () => {
+    const probe = serial();
+    const gate = new Gate();
+    probe.script = async (_params, context) => {
+      gate.arrive();
+      await gate.passed;
+      const nested = await context.call("probe:echo");
+      return { own: context.session.id, nested: nested.meta.session_id };
+    };
+    const { call, create, router } = testEngine([probe]);
+    const { record } = await create("probe");
+    const running = call("probe:probe");
+    await gate.arrived();
+    const destroying = router.destroy(record, "destroyed");
+    gate.open();
+    expect(await running).toMatchObject({ data: { own: record.id, nested: record.id } });
+    await destroying;
+    expect(probe.made).toHaveLength(1);
+  });
+
+  it("waits for its turn like any other once the tool is over", async () => {
+    const probe = serial();
+    const order: string[] = [];
+    const [second, orphan] = [new Gate(), new Gate()];
+    let nested: Promise<unknown> | undefined;
+    probe.script = async ({ name }, context) => {
+      order.push(`${String(name)} starts`);
+      if (name === "first") {
+        nested = orphan.passed.then(() => context.call("probe:probe", { name: "orphan" }));
+      } else if (name === "second") {
+        second.arrive();
+        await second.passed;
+      }
+      order.push(`${String(name)} ends`);
+    };
+    const { call, create } = testEngine([probe]);
+    await create("probe");
+    await call("probe:probe", { name: "first" });
+    const running = call("probe:probe", { name: "second" });
+    await second.arrived();
+    orphan.open();
+    await settle();
+    second.open();
+    await Promise.all([running, nested]);
+    expect(order).toEqual([
+      "first starts",
+      "first ends",
+      "second starts",
+      "second ends",
+      "orphan starts",
+      "orphan ends",
+    ]);
+  });
+
+  it("ends with the tool's own deadline", async () => {
+    const probe = new ScriptedBackend();
+    const aborted: unknown[] = [];
+    probe.script = async ({ inner }, context) => {
+      if (inner !== true) return context.call("probe:probe", { inner: true }, { timeoutMs: 60_000 });
+      return new Gate().passedOr(context.signal).catch((error: unknown) => aborted.push(error));
+    };
+    const { call, clock } = testEngine([probe]);
+    const running = call("probe:probe", {}, { timeoutMs: 200 });
+    await clock.advance(200);
+    expect(await running).toMatchObject({ ok: false, error: { error: "timeout" } });
+    expect(aborted).toHaveLength(1);
+  });
+
+  it("ends by the signal that the tool gives it, and carries the tool's trace", async () => {
+    const probe = new ScriptedBackend();
+    const stop = new AbortController();
+    probe.script = ({ inner }, context) =>
+      inner === true
+        ? new Gate().passedOr(context.signal)
+        : context.call("probe:probe", { inner: true }, { signal: stop.signal });
+    const { call } = testEngine([probe]);
+    const running = call("probe:probe", {}, { traceId: "t1" });
+    await settle();
+    stop.abort();
+    expect(await running).toMatchObject({
+      ok: true,
+      data: { ok: false, error: { error: "cancelled" }, meta: { trace_id: "t1" } },
+    });
+  });
+});
