@@ -64,6 +64,11 @@ function call(
   );
 }
 
+/** A health check that comes before the blocking call has begun answers for itself. */
+function untilBusy(backend: AnyBackend): Promise<void> {
+  return expect.poll(() => backend.health?.(lifecycle())).toEqual({ up: true, details: { thread: "busy" } });
+}
+
 afterEach(async () => {
   lines.length = 0;
   await Promise.all(open.splice(0).map((backend) => backend.shutdown?.(lifecycle())));
@@ -100,8 +105,7 @@ describe("ThreadedBackend", () => {
     const backend = await mount();
     const session = await initialize(backend, "s1");
     const blocked = call(backend, "block", { session }, { seconds: 2 });
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(await backend.health?.(lifecycle())).toEqual({ up: true, details: { thread: "busy" } });
+    await untilBusy(backend);
     await blocked;
   });
 
@@ -122,6 +126,45 @@ describe("ThreadedBackend", () => {
     await backend.cleanup?.(other, lifecycle());
     const fresh = await initialize(backend, "s3");
     expect(await call(backend, "incr", { session: fresh })).toMatchObject({ value: 11, warm: 1 });
+  });
+
+  it("ends a tool that answers at first and blocks later", async () => {
+    const backend = await mount();
+    const session = await initialize(backend, "s1");
+    const abort = new AbortController();
+    const stubborn = call(
+      backend,
+      "block_after",
+      {
+        session,
+        signal: abort.signal,
+        progress: () => abort.abort(new ToolyardError("timeout", "too long")),
+      },
+      { seconds: 1.5 },
+    );
+    await expect(stubborn).rejects.toMatchObject({ error: "timeout" });
+  });
+
+  it("runs what waited behind a blocked call in the next thread", async () => {
+    const backend = await mount();
+    const session = await initialize(backend, "s1");
+    const abort = new AbortController();
+    const blocked = call(backend, "block", { session, signal: abort.signal }, { seconds: 600 });
+    await untilBusy(backend);
+    const next = initialize(backend, "s2");
+    abort.abort(new ToolyardError("timeout", "too long"));
+    await expect(blocked).rejects.toMatchObject({ error: "timeout" });
+    expect(await call(backend, "incr", { session: await next })).toMatchObject({ value: 11, warm: 1 });
+  });
+
+  it("shuts a blocked thread down without waiting for it", async () => {
+    const backend = await mount();
+    const session = await initialize(backend, "s1");
+    const blocked = call(backend, "block", { session }, { seconds: 600 });
+    const ended = expect(blocked).rejects.toMatchObject({ error: "session_lost" });
+    await untilBusy(backend);
+    await backend.shutdown?.(lifecycle());
+    await ended;
   });
 
   it("lets a call that is cancelled behind somebody else's blocking call not end that call", async () => {

@@ -53,6 +53,13 @@ export class Unruly extends Backend<Box, z.output<typeof Config>> {
     for (;;);
   }
 
+  @tool({ description: "Yield for so long, then never.", params: Block })
+  async blockAfter({ seconds }: Input<typeof Block>, { progress }: ToolContext<Box>) {
+    progress({ step: "started" });
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    for (;;);
+  }
+
   @tool({ description: "Wait for the signal." })
   wait(_: unknown, { signal, progress }: ToolContext<Box>) {
     progress({ step: "waiting" });

@@ -29,8 +29,10 @@ interface InFlight {
   readonly reject: (reason: unknown) => void;
   /** Whether the plugin's code has begun; until then an abort is an end at once. */
   started: boolean;
-  alive: boolean;
 }
+
+/** The thread ended before an operation's code began, so that it may be run again in the next one. */
+export class NeverStartedError extends ToolyardError {}
 
 const FROM_SOURCES = import.meta.url.endsWith(".ts");
 
@@ -43,6 +45,8 @@ export class ThreadHost {
   readonly #options: ThreadHostOptions;
   readonly #inFlight = new Map<number, InFlight>();
   readonly #calls = new Map<number, AbortController>();
+  readonly #pings = new Map<number, (alive: boolean) => void>();
+  #watching = false;
   #worker: Worker | undefined;
   #current = new Int32Array(new SharedArrayBuffer(4));
   #lastId = 0;
@@ -86,7 +90,8 @@ export class ThreadHost {
   /**
    * Runs one operation in the thread.
    *
-   * @throws what the plugin threw; ToolyardError session_lost or backend_unavailable when the thread ends first
+   * @throws what the plugin threw; ToolyardError session_lost or backend_unavailable when the thread ends first, as a
+   *   NeverStartedError if that was before the plugin's code began
    */
   run(operation: Operation, context: OperationContext): Promise<unknown> {
     const { signal } = context;
@@ -103,7 +108,6 @@ export class ThreadHost {
         operation,
         context,
         started: false,
-        alive: false,
         resolve: (value) => (release(), resolve(value)),
         reject: (reason) => (release(), reject(reason)),
       };
@@ -141,21 +145,42 @@ export class ThreadHost {
     if (entry === undefined) return;
     this.#send({ kind: "abort", id, reason: packError(entry.context.signal.reason) });
     if (!entry.started) return entry.reject(entry.context.signal.reason);
-    this.#send({ kind: "ping", id });
-    this.#watch(id, entry);
+    if (!this.#watching) void this.#watch();
+  }
+
+  /** Whether the thread gives a sign of life within the grace. */
+  responds(): Promise<boolean> {
+    const id = this.#nextId();
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#pings.get(id)?.(false), this.#options.graceMs);
+      timer.unref();
+      this.#pings.set(id, (alive) => {
+        clearTimeout(timer);
+        this.#pings.delete(id);
+        resolve(alive);
+      });
+      this.#send({ kind: "ping", id });
+    });
   }
 
   /** Stops a thread that an aborted operation holds: nothing else ends code that never yields. */
-  #watch(id: number, entry: InFlight): void {
-    const timer = setTimeout(() => {
-      if (entry.alive || this.#inFlight.get(id) !== entry) return;
+  async #watch(): Promise<void> {
+    this.#watching = true;
+    while ([...this.#inFlight.values()].some(({ started, context }) => started && context.signal.aborted)) {
+      // One after the other: a tool may answer now, and hold the thread later.
+      // oxlint-disable-next-line no-await-in-loop
+      const alive = await this.responds();
       const blocker = this.#inFlight.get(Atomics.load(this.#current, 0));
-      // Somebody else's work holds the thread by right; this one ends when its turn comes, or its caller gives it up.
-      if (blocker !== undefined && !blocker.context.signal.aborted) return this.#watch(id, entry);
-      this.#options.logger.warn({ operation: nameOf(entry.operation) }, "a blocked worker thread is stopped");
-      void this.stop();
-    }, this.#options.graceMs);
-    timer.unref();
+      if (alive) {
+        // oxlint-disable-next-line no-await-in-loop
+        await new Promise((resolve) => setTimeout(resolve, this.#options.graceMs).unref());
+      } else if (blocker === undefined || blocker.context.signal.aborted) {
+        // Else somebody's work holds the thread by right, and the aborted one ends when its turn comes.
+        this.#options.logger.warn({ operation: blocker && nameOf(blocker.operation) }, "a blocked thread is stopped");
+        void this.stop();
+      }
+    }
+    this.#watching = false;
   }
 
   #lose(worker: Worker, how: string): void {
@@ -163,18 +188,23 @@ export class ThreadHost {
     this.#worker = undefined;
     for (const controller of this.#calls.values()) controller.abort();
     this.#calls.clear();
+    for (const answer of [...this.#pings.values()]) answer(false);
     for (const entry of [...this.#inFlight.values()]) entry.reject(this.#toLoss(entry, how));
   }
 
-  #toLoss({ operation, context }: InFlight, how: string): unknown {
+  #toLoss({ operation, context, started }: InFlight, how: string): unknown {
     if (context.signal.aborted) return context.signal.reason;
     const text = `The worker thread of ${this.#options.start.resource} ${how}`;
     const inSession = operation.kind === "tool" && operation.session !== undefined;
-    return new ToolyardError(inSession ? "session_lost" : "backend_unavailable", text);
+    if (inSession) return new ToolyardError("session_lost", text);
+    return started
+      ? new ToolyardError("backend_unavailable", text)
+      : new NeverStartedError("backend_unavailable", text);
   }
 
   #receive(message: ToHost): void {
     if (message.kind === "unloadable") return this.#refuse(unpackError(message.error));
+    if (message.kind === "pong") return this.#pings.get(message.id)?.(true);
     if (message.kind === "call-abort") return this.#calls.get(message.callId)?.abort(unpackError(message.reason));
     const entry = this.#inFlight.get(message.id);
     if (message.kind === "log") {
@@ -185,9 +215,6 @@ export class ThreadHost {
     switch (message.kind) {
       case "started":
         entry.started = true;
-        return;
-      case "pong":
-        entry.alive = true;
         return;
       case "done":
         return entry.resolve(message.value);

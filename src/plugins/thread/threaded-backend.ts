@@ -4,8 +4,8 @@ import { ToolyardError } from "../../core/errors.ts";
 import type { Session } from "../../core/session.ts";
 import type { BoundTool } from "../../core/tool.ts";
 import type { BackendSource } from "../backend-source.ts";
-import type { SessionFacts } from "./messages.ts";
-import { ThreadHost } from "./thread-host.ts";
+import type { Operation, SessionFacts } from "./messages.ts";
+import { NeverStartedError, type OperationContext, ThreadHost } from "./thread-host.ts";
 
 /** Where the backend comes from and who hears of its thread. */
 export interface ThreadedBackendOptions {
@@ -18,6 +18,8 @@ export interface ThreadedBackendOptions {
 
 /** Milliseconds after which a health check answers for a thread that is busy. */
 const HEALTH_MS = 500;
+/** Threads that one operation is tried in, when each ends before it begins. */
+const MAX_ATTEMPTS = 3;
 
 /**
  * Stands for a backend whose work runs in a worker thread, so that code that blocks holds only its own thread.
@@ -50,10 +52,8 @@ export class ThreadedBackend extends Backend<unknown> {
     if (original.warmup !== undefined) this.warmup = (context) => this.#warm(context);
     if (original.initialize !== undefined) {
       this.initialize = async (request, context) => {
-        await this.#ready(context);
-        const { generation } = this.#host;
-        await this.#host.run({ kind: "initialize", request }, context);
-        this.#sessions.set(request.sessionId, generation);
+        await this.#run({ kind: "initialize", request }, context);
+        this.#sessions.set(request.sessionId, this.#host.generation);
       };
     }
     if (original.cleanup !== undefined || original.initialize !== undefined) {
@@ -79,7 +79,8 @@ export class ThreadedBackend extends Backend<unknown> {
 
   override async shutdown(context: LifecycleContext): Promise<void> {
     try {
-      if (this.#host.running) await this.#host.run({ kind: "shutdown" }, context);
+      const reachable = this.#host.running && (await this.#host.responds());
+      if (reachable) await this.#host.run({ kind: "shutdown" }, context);
     } finally {
       await this.#host.stop();
     }
@@ -97,33 +98,42 @@ export class ThreadedBackend extends Backend<unknown> {
     return Promise.race([answered as Promise<BackendHealth>, late]).finally(() => clearTimeout(timer));
   }
 
-  async #warm(context: LifecycleContext): Promise<void> {
-    this.#host.start();
-    this.#warmGeneration = this.#host.generation;
-    this.#warming = this.#host.run({ kind: "warmup" }, context);
+  async #warm(context: OperationContext): Promise<void> {
+    this.#warming = retry(() => {
+      this.#host.start();
+      this.#warmGeneration = this.#host.generation;
+      return this.#host.run({ kind: "warmup" }, context);
+    });
     this.#warming.catch(() => (this.#warmGeneration = undefined));
     await this.#warming;
   }
 
   /** Starts the thread; one that takes the place of a warm one is warmed up first. */
-  async #ready(context: Omit<LifecycleContext, "resource">): Promise<void> {
+  async #ready(context: OperationContext): Promise<void> {
     this.#host.start();
     if (this.#warmGeneration === undefined) return;
     if (this.#warmGeneration !== this.#host.generation) {
       // The run is shared, so it does not end with the call that happens to need it first.
       const signal = new AbortController().signal;
-      this.#warm({ resource: this.resource, logger: context.logger, signal }).catch(() => undefined);
+      this.#warm({ logger: context.logger, signal }).catch(() => undefined);
     }
     await this.#warming;
+  }
+
+  /** Runs an operation in a thread that is ready for it. */
+  #run(operation: Operation, context: OperationContext): Promise<unknown> {
+    return retry(async () => {
+      await this.#ready(context);
+      return this.#host.run(operation, context);
+    });
   }
 
   async #invoke(tool: string, params: unknown, context: ToolContext<never>): Promise<unknown> {
     // Of any session type at run time, `undefined` included.
     const session = context.session as Session | undefined;
     if (session !== undefined && this.#original.initialize !== undefined) this.#requireSession(session.id);
-    await this.#ready(context);
     const { workerId, tenant, callId, traceId, signal, logger } = context;
-    return this.#host.run(
+    return this.#run(
       {
         kind: "tool",
         tool,
@@ -149,4 +159,17 @@ export class ThreadedBackend extends Backend<unknown> {
 
 function toFacts({ id, name, workerId, tenant, resource, config }: Session<unknown>): SessionFacts {
   return { id, name, workerId, tenant, resource, config };
+}
+
+/** Tries again in the next thread what never began, since the thread before it ended first. */
+async function retry<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let count = 1; ; count++) {
+    try {
+      // Each attempt needs the outcome of the one before.
+      // oxlint-disable-next-line no-await-in-loop
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof NeverStartedError) || count === MAX_ATTEMPTS) throw error;
+    }
+  }
 }
