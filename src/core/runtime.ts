@@ -54,8 +54,10 @@ export interface SandboxSpec {
 
 /** How a sandbox ended. */
 export interface SandboxExit {
-  /** One line for people. */
+  /** One line that callers may see. */
   readonly reason: string;
+  /** What the runtime itself complained of, which may name paths: for the log only. */
+  readonly diagnostics?: string;
   /** Whether `stop` was asked for, in contrast to a sandbox that died. */
   readonly expected: boolean;
   readonly exitCode: number | null;

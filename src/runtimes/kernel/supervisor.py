@@ -13,90 +13,46 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import process_tree  # noqa: E402
-from supervisor_kernel import HOST_FD, Kernel, become_kernel, set_dumpable, warm_up  # noqa: E402
+from supervisor_channel import Channel  # noqa: E402
+from supervisor_kernel import HOST_FD, Kernel, become_kernel, read_done, set_dumpable, warm_up  # noqa: E402
+from supervisor_output import Output  # noqa: E402
+from supervisor_processes import Processes  # noqa: E402
 from supervisor_wire import Capture, Decoder, Violation, encode  # noqa: E402
 
 # Bytes that the host has not taken yet; over it, nothing more is read from user code.
 MAX_BACKLOG = 1024 * 1024
+# Bytes that a kernel has not taken yet; over it, it never will.
+MAX_KERNEL_BACKLOG = 64 * 1024 * 1024
 # Seconds from the interrupt until the kill: user code's time to clean up, inside the 300 ms that the host promises.
 KILL_AFTER = 0.15
 MEMORY_CHECK = 0.1
-MEMORY_SLACK = 16 << 20
 
 
 class Supervisor:
     def __init__(self):
         self.selector = selectors.DefaultSelector()
-        self.host = socket.socket(fileno=HOST_FD)
-        self.host.setblocking(False)
-        self.host_decoder = Decoder()
-        self.backlog = bytearray()
-        self.paused = False
+        self.output = Output(self.selector, self.send)
+        self.processes = Processes()
+        self.decoder = Decoder()
         self.kernels = {}
-        self.by_pid = {}
         self.limits = None
         self.memory_at = 0.0
-        self.files = 0
+        # As pid 1, leaving ends every process of the sandbox: that is right when the host is gone.
+        self.host = Channel(
+            self.selector,
+            socket.socket(fileno=HOST_FD),
+            on_data=self.on_host,
+            on_lost=lambda: os._exit(0),
+            on_backlog=lambda size: self.output.set_paused(size > MAX_BACKLOG),
+        )
 
     # -- the host's side
 
     def send(self, message):
-        self.send_raw(encode(message))
+        self.host.send(encode(message))
 
-    def send_raw(self, frame):
-        if not self.backlog:
-            try:
-                sent = self.host.send(frame)
-                if sent == len(frame):
-                    return
-                frame = frame[sent:]
-            except BlockingIOError:
-                pass
-            except OSError:
-                os._exit(0)
-        self.backlog += frame
-        self.selector.modify(self.host, selectors.EVENT_READ | selectors.EVENT_WRITE, self.on_host)
-        self.set_paused(len(self.backlog) > MAX_BACKLOG)
-
-    def flush(self):
-        try:
-            sent = self.host.send(self.backlog)
-        except BlockingIOError:
-            return
-        except OSError:
-            os._exit(0)
-        del self.backlog[:sent]
-        if not self.backlog:
-            self.selector.modify(self.host, selectors.EVENT_READ, self.on_host)
-        self.set_paused(len(self.backlog) > MAX_BACKLOG)
-
-    def set_paused(self, paused):
-        if paused == self.paused:
-            return
-        self.paused = paused
-        for kernel in self.kernels.values():
-            for stream, pipe in kernel.pipes.items():
-                if paused:
-                    self.selector.unregister(pipe)
-                else:
-                    self.register_pipe(kernel, stream, pipe)
-
-    def on_host(self, events):
-        if events & selectors.EVENT_WRITE:
-            self.flush()
-        if not events & selectors.EVENT_READ:
-            return
-        try:
-            data = self.host.recv(1 << 18)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            # The host is gone: as pid 1, leaving ends every process of the sandbox.
-            os._exit(0)
-        for message, frame in self.host_decoder.push(data):
+    def on_host(self, data):
+        for message, frame in self.decoder.push(data):
             self.on_host_frame(message, frame)
 
     def on_host_frame(self, message, frame):
@@ -112,9 +68,10 @@ class Supervisor:
             if kernel is not None:
                 self.interrupt(kernel, "cancelled")
         elif kind == "reset":
-            kernel = self.kernels.pop(message["k"], None)
+            kernel = self.kernels.get(message["k"])
             if kernel is not None:
                 self.destroy(kernel, "cancelled")
+                del self.kernels[message["k"]]
             self.send({"t": "reset", "k": message["k"]})
         elif kind == "ping":
             self.send({"t": "pong", "n": message["n"]})
@@ -141,7 +98,7 @@ class Supervisor:
             kernel = Kernel(name, message["language"], kernel is not None and not kernel.death_told)
             self.start(kernel)
             self.kernels[name] = kernel
-        self.drain(kernel)
+        self.output.drain(kernel)
         kernel.x = message["x"]
         kernel.captures = {stream: Capture(self.limits["output_bytes"]) for stream in ("stdout", "stderr")}
         kernel.last_call = -1
@@ -150,23 +107,18 @@ class Supervisor:
         kernel.deadline = kernel.started + message["deadline_ms"] / 1000
         kernel.kill_at = 0.0
         if kernel.language == "bash":
-            self.files += 1
-            path = f"/tmp/.cell-{self.files}"
-            with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
-                file.write(message["code"] + "\n")
-            self.to_kernel(kernel, f"{kernel.x} {path}\n".encode())
+            # Before the line that makes bash read it. Not a file in /tmp, which user code may fill.
+            os.ftruncate(kernel.cell, 0)
+            os.pwrite(kernel.cell, (message["code"] + "\n").encode("utf-8", "replace"), 0)
+            self.to_kernel(kernel, f"{kernel.x}\n".encode())
         else:
             keys = ("x", "code", "dialect")
             request = {key: message[key] for key in keys if key in message}
             self.to_kernel(kernel, encode({"t": "exec", **request}))
 
     def to_kernel(self, kernel, data):
-        try:
-            kernel.socket.settimeout(1)
-            kernel.socket.sendall(data)
-            kernel.socket.setblocking(False)
-        except OSError:
-            # A kernel that does not take its frames is as good as dead.
+        kernel.channel.send(data)
+        if len(kernel.channel.backlog) > MAX_KERNEL_BACKLOG:
             self.destroy(kernel, "violation")
 
     def end(self, kernel, status, **facts):
@@ -185,23 +137,21 @@ class Supervisor:
         kernel.lost_before = False
         self.send(frame)
 
-    def on_kernel(self, kernel):
+    def on_kernel(self, kernel, data):
         try:
-            data = kernel.socket.recv(1 << 18)
-            if not data:
-                self.close_socket(kernel)
-                return
             if kernel.language == "bash":
                 self.on_shell(kernel, data)
                 return
             for message, frame in kernel.decoder.push(data):
                 self.on_kernel_frame(kernel, message, frame)
-        except BlockingIOError:
-            return
-        except ConnectionError:
-            self.close_socket(kernel)
-        except (Violation, ValueError, TypeError, KeyError):
+        except (Violation, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             self.destroy(kernel, "violation")
+
+    def on_kernel_lost(self, kernel):
+        kernel.channel.close()
+        # Without its channel a kernel can never end what it runs. Its death is collected as any other.
+        if kernel.exit_status is None:
+            os.kill(kernel.pid, signal.SIGKILL)
 
     def on_shell(self, kernel, data):
         kernel.decoder.buffer += data
@@ -225,9 +175,9 @@ class Supervisor:
             if not isinstance(message.get("tool"), str) or not isinstance(message.get("args"), dict):
                 raise Violation("a call is malformed")
             kernel.last_call = index
-            self.send_raw(frame)
+            self.host.send(frame)
         elif kind == "idle":
-            self.send_raw(frame)
+            self.host.send(frame)
         elif kind == "done":
             self.on_done(kernel, message)
         else:
@@ -236,37 +186,24 @@ class Supervisor:
     def settle(self, kernel):
         """Collects what a finished execution wrote; nothing that an interrupted one started may survive it."""
         if kernel.stop_reason is not None:
-            self.kill_tree(kernel, spare=True)
-        self.drain(kernel)
+            self.processes.kill(kernel, spare=True)
+        self.output.drain(kernel)
 
     def on_done(self, kernel, message):
         self.settle(kernel)
-        error = message.get("error")
-        text = message.get("text")
-        code = message.get("exit_code")
-        if error is not None:
-            line = error.get("line")
-            error = {key: str(error[key]) for key in ("name", "message", "traceback")}
-            if isinstance(line, int):
-                error["line"] = line
-        status = kernel.stop_reason or ("ok" if error is None else "error")
-        if kernel.stop_reason is None and error is not None and message.get("limit") == "memory":
+        facts = read_done(message)
+        status = kernel.stop_reason or ("ok" if facts["error"] is None else "error")
+        if kernel.stop_reason is None and facts["error"] is not None and message.get("limit") == "memory":
             status, kernel.limit = "limit", "memory"
-        self.end(
-            kernel,
-            status,
-            value=message.get("value"),
-            value_truncated=message.get("value_truncated") is True,
-            text=text if isinstance(text, str) else None,
-            error=error,
-            exit_code=code if isinstance(code, int) else None,
-        )
+        self.end(kernel, status, **facts)
 
     def on_exit(self, kernel):
-        """Runs once a kernel's process was reaped."""
-        self.drain(kernel)
+        """Runs once a kernel's process was collected."""
+        if kernel.released:
+            return
+        self.output.drain(kernel)
+        self.processes.kill(kernel)
         self.release(kernel)
-        self.kill_tree(kernel)
         status = kernel.exit_status
         code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
         name = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else None
@@ -293,8 +230,8 @@ class Supervisor:
         if kernel.exit_status is not None:
             return
         kernel.stop_reason = kernel.stop_reason or reason
-        self.kill_tree(kernel)
-        self.drain(kernel)
+        self.processes.kill(kernel)
+        self.output.drain(kernel)
         self.release(kernel)
         if kernel.stop_reason == "violation":
             error = {"name": "ProtocolViolation", "message": "the interpreter broke the sandbox's protocol and was killed", "traceback": ""}
@@ -302,58 +239,18 @@ class Supervisor:
         else:
             self.end(kernel, kernel.stop_reason, state_lost=True)
 
-    def kill_tree(self, kernel, spare=False):
-        """Kills a kernel (unless it is spared), its descendants and every process without a parent, which may have left its tree by a double fork."""
-        for _ in range(50):
-            self.reap()
-            victims = [pid for pid in process_tree.under(kernel.pid, self.by_pid) if not spare or pid != kernel.pid]
-            if not victims:
-                break
-            for number in (signal.SIGSTOP, signal.SIGKILL):
-                for pid in victims:
-                    try:
-                        os.kill(pid, number)
-                    except OSError:
-                        pass
-            time.sleep(0.001)
-        else:
-            # A storm that outruns the walk: everything but pid 1 goes.
-            os.kill(-1, signal.SIGKILL)
-        if not spare and kernel.exit_status is None:
-            # It is dying; until it is collected it must not be taken for alive.
-            _, kernel.exit_status = os.waitpid(kernel.pid, 0)
-            self.by_pid.pop(kernel.pid, None)
-
-    def reap(self):
-        """Collects dead children, orphans of user code included."""
-        dead = []
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                break
-            if pid == 0:
-                break
-            kernel = self.by_pid.pop(pid, None)
-            if kernel is not None:
-                kernel.exit_status = status
-                dead.append(kernel)
-        return dead
-
     def collect(self):
-        for kernel in self.reap():
-            self.on_exit(kernel)
+        self.processes.reap()
+        while self.processes.dead:
+            self.on_exit(self.processes.dead.pop())
 
     def check_memory(self, now):
-        """Kills the kernel whose tree holds more than the limit; one process alone hits its own rlimit first."""
+        """Kills a kernel whose tree holds more than the limit; one process alone hits its own rlimit first."""
         if now < self.memory_at or not any(kernel.x is not None for kernel in self.kernels.values()):
             return
         self.memory_at = now + MEMORY_CHECK
-        limit = self.limits["memory_mib"] * 1024 * 1024 + MEMORY_SLACK
-        for kernel in list(self.by_pid.values()):
-            tree = process_tree.under(kernel.pid, self.by_pid)
-            # The cheap count takes pages that forks share several times; the true one is slow and rarely needed.
-            if process_tree.resident(tree) > limit and process_tree.proportional(tree) > limit:
+        for kernel in list(self.processes.kernels.values()):
+            if self.processes.is_over(kernel, self.limits["memory_mib"]):
                 kernel.limit = "memory"
                 self.destroy(kernel, "limit")
 
@@ -362,80 +259,34 @@ class Supervisor:
     def start(self, kernel):
         ours, theirs = socket.socketpair()
         pipes = {stream: os.pipe() for stream in ("stdout", "stderr")}
+        if kernel.language == "bash":
+            kernel.cell = os.memfd_create("cell")
         pid = os.fork()
         if pid == 0:
             try:
-                become_kernel(kernel.language, theirs, pipes["stdout"][1], pipes["stderr"][1], self.limits)
+                become_kernel(kernel, theirs, pipes["stdout"][1], pipes["stderr"][1], self.limits)
             finally:
                 os._exit(70)
         theirs.close()
         kernel.pid = pid
-        kernel.socket = ours
-        ours.setblocking(False)
-        self.by_pid[pid] = kernel
-        self.selector.register(ours, selectors.EVENT_READ, lambda _: self.on_kernel(kernel))
+        self.processes.add(kernel)
+        kernel.channel = Channel(
+            self.selector,
+            ours,
+            on_data=lambda data: self.on_kernel(kernel, data),
+            on_lost=lambda: self.on_kernel_lost(kernel),
+        )
         for stream, (read, write) in pipes.items():
             os.close(write)
-            os.set_blocking(read, False)
-            kernel.pipes[stream] = read
-            if not self.paused:
-                self.register_pipe(kernel, stream, read)
-
-    def register_pipe(self, kernel, stream, pipe):
-        self.selector.register(pipe, selectors.EVENT_READ, lambda _: self.on_output(kernel, stream, 1 << 16))
-
-    def on_output(self, kernel, stream, size):
-        """Reads once; returns whether there was something."""
-        pipe = kernel.pipes.get(stream)
-        if pipe is None:
-            return False
-        try:
-            data = os.read(pipe, size)
-        except BlockingIOError:
-            return False
-        if not data:
-            self.close_pipe(kernel, stream)
-            return False
-        # What background work writes between executions belongs to none of them.
-        if kernel.x is not None:
-            capture = kernel.captures[stream]
-            text = capture.feed(data)
-            if b"JavaScript heap out of memory" in data and kernel.language == "javascript":
-                kernel.heap_exhausted = True
-            if text:
-                self.send({"t": "out", "x": kernel.x, "stream": stream, "seq": capture.sequence, "data": text})
-                capture.sequence += 1
-        return True
-
-    def drain(self, kernel):
-        """Reads what was written before now; bounded, since background work may go on writing."""
-        for stream in list(kernel.pipes):
-            for _ in range(16):
-                if not self.on_output(kernel, stream, 1 << 16):
-                    break
-
-    def close_pipe(self, kernel, stream):
-        pipe = kernel.pipes.pop(stream)
-        if not self.paused:
-            self.selector.unregister(pipe)
-        os.close(pipe)
-
-    def close_socket(self, kernel):
-        if kernel.socket is not None:
-            self.selector.unregister(kernel.socket)
-            kernel.socket.close()
-            kernel.socket = None
-            # Without its channel a kernel can never end what it runs.
-            if kernel.exit_status is None and kernel.language != "bash":
-                self.by_pid.get(kernel.pid) and os.kill(kernel.pid, signal.SIGKILL)
+            self.output.open(kernel, stream, read)
 
     def release(self, kernel):
-        if kernel.socket is not None:
-            self.selector.unregister(kernel.socket)
-            kernel.socket.close()
-            kernel.socket = None
-        for stream in list(kernel.pipes):
-            self.close_pipe(kernel, stream)
+        kernel.released = True
+        kernel.channel.close()
+        self.output.close(kernel)
+        if kernel.cell is not None:
+            os.close(kernel.cell)
+            kernel.cell = None
 
     def run(self):
         wake, wake_write = os.pipe()
@@ -444,15 +295,14 @@ class Supervisor:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake_write)
         self.selector.register(wake, selectors.EVENT_READ, lambda _: os.read(wake, 4096))
-        self.selector.register(self.host, selectors.EVENT_READ, self.on_host)
         while True:
             for key, events in self.selector.select(self.timeout()):
                 # An earlier event of this round may have closed it.
-                if self.selector.get_map().get(key.fd) is key or key.fileobj is self.host:
+                if self.selector.get_map().get(key.fd) is not None and self.selector.get_map()[key.fd].data is key.data:
                     key.data(events)
             self.collect()
             now = time.monotonic()
-            for kernel in list(self.by_pid.values()):
+            for kernel in list(self.processes.kernels.values()):
                 if kernel.x is None:
                     continue
                 if kernel.kill_at and now >= kernel.kill_at:
@@ -463,7 +313,7 @@ class Supervisor:
 
     def timeout(self):
         times = []
-        for kernel in self.by_pid.values():
+        for kernel in self.processes.kernels.values():
             if kernel.x is not None:
                 times.append(kernel.kill_at or kernel.deadline)
                 times.append(self.memory_at)

@@ -10,6 +10,7 @@ from supervisor_wire import Decoder
 
 HOST_FD = 3
 SHELL_FD = 8
+CELL_FD = 9
 PR_SET_DUMPABLE = 4
 # Taken out of the environment, which user code inherits.
 NODE = os.environ.pop("TOOLYARD_NODE", "/usr/bin/node")
@@ -32,8 +33,10 @@ class Kernel:
         self.name = name
         self.language = language
         self.pid = 0
-        self.socket = None
-        self.pipes = {}
+        self.channel = None
+        self.released = False
+        # The memory file that bash reads its code from.
+        self.cell = None
         self.decoder = Decoder()
         self.exit_status = None
         self.x = None
@@ -46,13 +49,33 @@ class Kernel:
         self.heap_exhausted = False
 
 
+def read_done(message):
+    """Takes what a kernel says of its execution apart, and only as far as it has the right types."""
+    error = message.get("error")
+    text = message.get("text")
+    code = message.get("exit_code")
+    if error is not None:
+        line = error.get("line")
+        error = {key: str(error[key]) for key in ("name", "message", "traceback")}
+        if isinstance(line, int):
+            error["line"] = line
+    return {
+        "value": message.get("value"),
+        "value_truncated": message.get("value_truncated") is True,
+        "text": text if isinstance(text, str) else None,
+        "error": error,
+        "exit_code": code if isinstance(code, int) else None,
+    }
+
+
 def warm_up():
     """Imports what a Python kernel needs, so that the fork of one takes a millisecond."""
     import python_kernel  # noqa: F401
 
 
-def become_kernel(language, channel, stdout, stderr, limits):
+def become_kernel(kernel, channel, stdout, stderr, limits):
     """Turns the forked child into an interpreter; never returns."""
+    language = kernel.language
     os.setsid()
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -65,10 +88,16 @@ def become_kernel(language, channel, stdout, stderr, limits):
     os.dup2(stderr, 2)
     # Above every fd that is in use, so that neither dup2 overwrites the other's source.
     os.dup2(channel.fileno(), 200)
-    target = SHELL_FD if language == "bash" else HOST_FD
+    if kernel.cell is not None:
+        os.dup2(kernel.cell, 201)
     os.closerange(3, 200)
-    os.dup2(200, target, inheritable=language != "python")
-    os.closerange(target + 1, 4096)
+    if language == "bash":
+        os.dup2(200, SHELL_FD)
+        os.dup2(201, CELL_FD)
+        os.closerange(CELL_FD + 1, 4096)
+    else:
+        os.dup2(200, HOST_FD, inheritable=language != "python")
+        os.closerange(HOST_FD + 1, 4096)
     memory = limits["memory_mib"] * 1024 * 1024
     # Counts private writable memory, so that engines may reserve address space without holding memory.
     # A JavaScript engine aborts where Python raises MemoryError: it gets room above its own heap limit.

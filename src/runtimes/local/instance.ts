@@ -35,10 +35,16 @@ export class LocalInstance implements SandboxInstance {
     });
     this.closed = new Promise((resolve) => {
       const end = (exitCode: number | null, signal: string | null, failure?: string) => {
-        this.#connection.close("closed", failure ?? launched.complaints() ?? "");
+        this.#connection.close("closed", "its supervisor ended");
         const { lost } = this.#connection;
-        const reason = [lost?.message, launched.complaints()].filter(Boolean).join("; ") || "it ended";
-        resolve({ reason, expected: lost?.why === "stopped", exitCode, signal });
+        const diagnostics = [failure, launched.complaints()].filter(Boolean).join("; ");
+        resolve({
+          reason: lost?.message ?? "it ended",
+          expected: lost?.why === "stopped",
+          exitCode,
+          signal,
+          ...(diagnostics === "" ? {} : { diagnostics }),
+        });
       };
       child.once("error", (error) => end(null, null, error.message));
       child.once("exit", (code, signal) => end(code, signal));
@@ -53,9 +59,11 @@ export class LocalInstance implements SandboxInstance {
     try {
       await this.#connection.ready;
     } catch (cause) {
-      const { reason } = await this.closed;
+      const { diagnostics } = await this.closed;
       if (signal.aborted) throw new ToolyardError("cancelled", "the sandbox's creation was cancelled", { cause });
-      throw new ToolyardError("runtime_unavailable", `the local sandbox did not start: ${reason}`, { cause });
+      throw new ToolyardError("runtime_unavailable", "the local sandbox did not start", {
+        cause: diagnostics === undefined ? cause : new Error(diagnostics, { cause }),
+      });
     } finally {
       signal.removeEventListener("abort", abort);
     }

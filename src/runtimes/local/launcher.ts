@@ -8,8 +8,11 @@ const SOURCES = [
   "supervisor.py",
   "supervisor_kernel.py",
   "supervisor_wire.py",
-  "process_tree.py",
+  "supervisor_channel.py",
+  "supervisor_output.py",
+  "supervisor_processes.py",
   "python_kernel.py",
+  "python_report.py",
   "shell_kernel.sh",
   "node_kernel.mjs",
 ];
