@@ -113,7 +113,7 @@ describe("quickjs", () => {
   it("A02 names the limits of memory and stack", async () => {
     const small = await runtime.create({ limits: { memoryMiB: 4 } }, never);
     const cramped = await small.openKernel("javascript", never);
-    const bomb = await run(cramped, "const a = []; while (true) a.push(new Array(1000).fill(1))");
+    const bomb = await run(cramped, "'x'.repeat(1e7)");
     expect(bomb).toMatchObject({ status: "limit", limit: "memory" });
     expect(await run(cramped, "(function f() { return f() + 1 })()")).toMatchObject({
       status: "limit",
