@@ -2,7 +2,7 @@ import type { ToolyardEvent } from "./events.ts";
 
 /** An event as it is kept: with its place in the log, and in its session. */
 export interface StoredEvent extends ToolyardEvent {
-  /** Increases by one from event to event of a data folder, for ever. */
+  /** Increases from event to event of a data folder, for ever; a hole is a batch that could not be written. */
   readonly id: number;
   /** Counts the events of one session from 1, without a gap; absent on events of no session. */
   readonly seq?: number;
@@ -10,27 +10,46 @@ export interface StoredEvent extends ToolyardEvent {
 
 /** Which events are meant. Every given field must match. */
 export interface EventFilter {
-  readonly tenant: string;
+  /** `null` for every tenant, and for the events of none; say it only for who may read everything. */
+  readonly tenant: string | null;
   readonly worker_id?: string | undefined;
   readonly session_id?: string | undefined;
   readonly call_id?: string | undefined;
+  /** Any of these; an empty list matches nothing. */
   readonly types?: readonly string[] | undefined;
 }
 
-/** The log of everything that happened. Appends are batched by the caller, in the order of ids. */
+/** A part of the log, read with a filter. */
+export interface EventPage {
+  readonly events: readonly StoredEvent[];
+  /** Every matching event up to this id is in the page: the next read goes on after it, also where nothing matched. */
+  readonly throughId: number;
+}
+
+/** What is left of the log after a trim. */
+export interface TrimResult {
+  readonly dropped: number;
+  /** As in `bounds`. */
+  readonly firstId: number;
+}
+
+/** The log of everything that happened. Ids and seqs are given by its one writer, which also batches. */
 export interface EventStore {
+  /**
+   * Writes a batch, all of it or nothing.
+   * @throws StoreError `invalid` when the ids do not ascend from the newest one ever given.
+   */
   append(events: readonly StoredEvent[]): Promise<void>;
-  /** Reads matching events after an id, oldest first. */
-  read(
-    filter: EventFilter,
-    options: { readonly afterId: number; readonly limit: number },
-  ): Promise<readonly StoredEvent[]>;
-  /** `null` when the log does not hold it (any more). */
-  get(id: number): Promise<StoredEvent | null>;
-  /** The oldest and newest ids held, and the newest ever given; zeros for an empty log. */
+  /** Reads matching events after an id, oldest first, at most `limit` of them; a page may end early, so compare `throughId`. */
+  read(filter: EventFilter, options: { readonly afterId: number; readonly limit: number }): Promise<EventPage>;
+  /** `null` when the log does not hold it (any more), or it is another tenant's. A tenant of `null` reads all. */
+  get(tenant: string | null, id: number): Promise<StoredEvent | null>;
+  /** The oldest id held, and the newest ever given. An empty log says `lastId + 1` and `lastId`: 1 and 0 at first. */
   bounds(): Promise<{ readonly firstId: number; readonly lastId: number }>;
-  /** Drops the oldest events until the log fits; returns how many went. */
-  trim(keep: { readonly maxEvents: number; readonly maxAgeMs: number }, now: Date): Promise<number>;
+  /** The newest seq of each of these sessions, to go on from after a restart; a live session's survives a trim. */
+  lastSeqs(sessionIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  /** Drops the oldest events until the log fits; `now` is in wall-clock milliseconds. */
+  trim(keep: { readonly maxEvents: number; readonly maxAgeMs: number }, now: number): Promise<TrimResult>;
 }
 
 /** One use of an idempotency key. */
@@ -48,13 +67,22 @@ export interface IdempotencyRecord {
 }
 
 export interface IdempotencyStore {
-  /** Writes the record before the call runs, unless the key is taken: then returns what holds it. Atomic. */
-  begin(record: Omit<IdempotencyRecord, "state" | "answer">): Promise<IdempotencyRecord | null>;
+  /**
+   * Writes the record before the call runs, unless the key is taken: then returns what holds it. Atomic.
+   * With `retakeUnknown` a key of the same fingerprint whose outcome is unknown counts as free: one caller gets it.
+   */
+  begin(
+    record: Omit<IdempotencyRecord, "state" | "answer">,
+    options?: { readonly retakeUnknown?: boolean | undefined },
+  ): Promise<IdempotencyRecord | null>;
+  get(tenant: string, key: string): Promise<IdempotencyRecord | null>;
+  /** Keeps the first answer; does nothing for a key that nothing holds. */
   finish(tenant: string, key: string, answer: string): Promise<void>;
-  /** Forgets a call that never ran, so that its key may be used again. */
+  /** Forgets a call that never ran, so that its key may be used again; does nothing unless it is running. */
   release(tenant: string, key: string): Promise<void>;
   /** Marks what other runs of the server left running: nobody knows whether it ran. Returns how many. */
   markUnknown(exceptInstance: string): Promise<number>;
+  /** Forgets older records, but no running one. Returns how many. */
   prune(createdBefore: number): Promise<number>;
 }
 
@@ -77,13 +105,17 @@ export interface JobRecord {
 }
 
 export interface JobStore {
+  /** Writes the whole record, over an older one of the same tenant and id. */
   put(job: JobRecord): Promise<void>;
   get(tenant: string, id: string): Promise<JobRecord | null>;
+  /** Newest first. */
   list(
     tenant: string,
     options: { readonly workerId?: string | undefined; readonly limit: number },
   ): Promise<readonly JobRecord[]>;
-  markUnknown(exceptInstance: string): Promise<number>;
+  /** Ends what other runs of the server left queued or running as `unknown`. Returns how many. */
+  markUnknown(exceptInstance: string, endedAt: number): Promise<number>;
+  /** Forgets what ended before. Returns how many. */
   prune(endedBefore: number): Promise<number>;
 }
 
@@ -104,15 +136,21 @@ export interface SessionRow {
   readonly handle: string | null;
   /** `live`, or why it ended. */
   readonly state: string;
+  readonly endedAt: number | null;
   readonly instance: string;
 }
 
 export interface SessionStore {
+  /** Writes the whole row, over an older one of the same id, unless that has ended: an ended session stays ended. */
   put(session: SessionRow): Promise<void>;
   get(tenant: string, id: string): Promise<SessionRow | null>;
+  /** Every session that has not ended, oldest first, whichever run of the server made it. */
   live(): Promise<readonly SessionRow[]>;
-  /** Keeps the id and the reason, for a typed answer to who still names it. */
-  end(id: string, reason: string): Promise<void>;
+  /** Moves the ends of live sessions, by id, all in one write: calls renew too often to write each. */
+  renew(expiresAt: ReadonlyMap<string, number>): Promise<void>;
+  /** Keeps the id and the reason, for a typed answer to who still names it. The first reason stays. */
+  end(id: string, reason: string, endedAt: number): Promise<void>;
+  /** Forgets what ended before. Returns how many. */
   prune(endedBefore: number): Promise<number>;
 }
 
@@ -131,8 +169,10 @@ export interface KeyRecord {
 }
 
 export interface KeyStore {
+  /** Writes the whole record, over an older one of the same id. */
   put(key: KeyRecord): Promise<void>;
   get(id: string): Promise<KeyRecord | null>;
+  /** Oldest first. */
   list(): Promise<readonly KeyRecord[]>;
 }
 
@@ -148,10 +188,16 @@ export interface AuditEntry {
 
 export interface AuditStore {
   append(entry: AuditEntry): Promise<void>;
-  list(options: { readonly limit: number }): Promise<readonly AuditEntry[]>;
+  /** Newest first; of one tenant, or of all. */
+  list(options: { readonly tenant?: string | undefined; readonly limit: number }): Promise<readonly AuditEntry[]>;
+  /** Drops the oldest until at most this many are left. Returns how many went. */
+  trim(maxEntries: number): Promise<number>;
 }
 
-/** Where the server's state is kept. Drivers pass one conformance kit; what has resolved survives `kill -9` in a durable one. */
+/**
+ * Where the server's state is kept. Drivers pass one conformance kit.
+ * What has resolved survives `kill -9` in a durable one; what was rejected has not happened.
+ */
 export interface Store {
   readonly name: string;
   readonly durable: boolean;
@@ -161,5 +207,24 @@ export interface Store {
   readonly sessions: SessionStore;
   readonly keys: KeyStore;
   readonly audit: AuditStore;
+  /** Waits for what is under way, then lets go of everything; again does nothing. Later operations reject as `closed`. */
   close(): Promise<void>;
+}
+
+/**
+ * Why a store could not do it. `closed`: after `close`. `locked`: another server uses the data folder. `newer`: a newer Toolyard
+ * wrote it. `unavailable`: the driver cannot be loaded or the folder not be opened. `full`: the disk is. `corrupt`: the file is
+ * damaged. `invalid`: the caller broke the contract. `failed`: anything else, with its cause.
+ */
+export type StoreFailure = "closed" | "locked" | "newer" | "unavailable" | "full" | "corrupt" | "invalid" | "failed";
+
+/** The one error that stores throw, whatever the driver. */
+export class StoreError extends Error {
+  override readonly name = "StoreError";
+  readonly reason: StoreFailure;
+
+  constructor(reason: StoreFailure, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
 }
