@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { isolatesAtLeast, ISOLATION_LEVELS } from "../../src/core/runtime.ts";
-import { openRuntimeSelector } from "../../src/runtimes/config.ts";
 import { FakeRuntime } from "../../src/runtimes/fake/runtime.ts";
 import { createRuntimeSelector } from "../../src/runtimes/selector.ts";
 
@@ -52,15 +51,5 @@ describe("the selector", () => {
     expect(Object.keys(status)).toEqual(expect.arrayContaining(["absent", "strong", "weak", "local", "quickjs"]));
     expect(status["absent"]).toMatchObject({ available: false, isolation: "vm", reason: "no /dev/kvm" });
     expect(status["quickjs"]).toMatchObject({ available: true, isolation: "wasm" });
-  });
-
-  it("is built from the config's section", async () => {
-    const configured = openRuntimeSelector({ order: ["quickjs"], quickjs: { memory_mib: 32, spares: 0 } });
-    expect((await configured.select({}, never)).name).toBe("quickjs");
-    await expect(configured.select({ language: "bash" }, never)).rejects.toMatchObject({
-      error: "runtime_unavailable",
-    });
-    expect(() => openRuntimeSelector({ quickjs: { memory: 1 } })).toThrow();
-    await configured.close();
   });
 });
