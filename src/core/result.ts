@@ -15,6 +15,8 @@ export interface ResultMeta {
   readonly temporary_session?: true;
   /** The id of the session that had expired before this call, whose state is gone. */
   readonly expired_session?: string;
+  /** The id of the session that was lost before this call, and its state with it. */
+  readonly lost_session?: string;
   /** Paths whose value JSON cannot hold, and what stands there instead. */
   readonly lossy?: readonly string[];
   readonly error?: ErrorName;

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { ToolyardError } from "../core/errors.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { CallRequest } from "./call.ts";
@@ -77,7 +78,7 @@ function toSkipped(request: CallRequest | undefined): ToolResult {
       execution_time_ms: null,
       resource_type: null,
       session_id: null,
-      trace_id: request?.traceId ?? "",
+      trace_id: request?.traceId ?? randomUUID(),
       outcome: error.outcome,
       error: error.error,
       retryable: error.retryable,

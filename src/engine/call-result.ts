@@ -26,7 +26,7 @@ export function toSuccess(call: Call, { value, lossy }: PlainJson, times: CallTi
       outcome,
       queued_ms: queueTimeOf(times),
       ...(lease?.record.temporary === true && { temporary_session: true }),
-      ...(lease?.expiredSession !== undefined && { expired_session: lease.expiredSession }),
+      ...(lease?.departed !== undefined && { [`${lease.departed.reason}_session`]: lease.departed.id }),
       ...(lossy.length > 0 && { lossy }),
     },
   };

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/context.ts";
-import { ToolyardError } from "../core/errors.ts";
+import { type ErrorName, ToolyardError } from "../core/errors.ts";
 import type { EventType } from "../core/events.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { EventBus } from "./bus.ts";
@@ -28,6 +28,9 @@ export interface ExecutorDeps {
 
 /** How long a tool whose signal was aborted may take to say why in its own words, before it is answered for. */
 const LAST_WORD_MS = 250;
+
+/** What a tool throws when the session it ran in is of no use any more. */
+const STATE_GONE: ReadonlySet<ErrorName> = new Set(["sandbox_dead", "session_lost"]);
 
 /** Runs every call of every door: name, params, session, turn, tool, result. */
 export class ToolExecutor {
@@ -74,6 +77,7 @@ export class ToolExecutor {
       result = toSuccess(call, plain, times());
     } catch (error) {
       const known = this.#toKnownError(error, traceId, entry, call);
+      if (call?.lease !== undefined && STATE_GONE.has(known.error)) this.#deps.router.lose(call.lease.record);
       result = toFailedResult({ request, traceId, entry, call }, known, times());
     }
     if (call !== undefined) this.#close(call, result);

@@ -1,10 +1,16 @@
 import { z } from "zod";
 import { type ErrorName, ToolyardError } from "../core/errors.ts";
 import type { CatalogEntry } from "./catalog.ts";
+import { toIssues } from "../core/issues.ts";
 import { nearNames } from "../core/near-names.ts";
 
 /** What the known implementation injects; its clients may send them along, and they must not pass for the server's own. */
 const RESERVED = ["worker_id", "session_id", "session_info", "trace_id"] as const;
+
+/** How many unknown params are named, and looked up. */
+const SUGGESTED = 3;
+/** How much of an unknown param's name is shown, in characters. */
+const MAX_SHOWN = 40;
 
 /**
  * Checks a call's params with the tool's schema, before any session is made.
@@ -15,10 +21,10 @@ export function parseParams(entry: CatalogEntry, params: Readonly<Record<string,
   const schema = entry.tool.definition.params;
   const parsed = schema.safeParse(withoutReserved(schema, params));
   if (parsed.success) return parsed.data;
-  const { issues } = parsed.error;
-  const lines = issues.map((issue) => `${issue.path.join(".") || "params"}: ${describeIssue(issue, schema)}`);
-  throw new ToolyardError(toErrorName(issues), `${entry.fullName}: ${lines.join("; ")}`, {
-    details: { issues: issues.map((issue, index) => ({ path: issue.path.join("."), message: lines[index] })) },
+  const issues = toIssues(parsed.error, (issue) => describeIssue(issue, schema));
+  const lines = issues.map(({ path, message }) => `${path || "params"}: ${message}`);
+  throw new ToolyardError(toErrorName(parsed.error.issues), `${entry.fullName}: ${lines.join("; ")}`, {
+    details: { issues: issues.map(({ path }, index) => ({ path, message: lines[index] })) },
     suggestion: `GET /api/v1/tools/${entry.fullName}/schema has the tool's parameters.`,
   });
 }
@@ -36,8 +42,11 @@ function withoutReserved(
 function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
   if (issue.code === "invalid_type" && isMissing(issue)) return "is required";
   if (issue.code !== "unrecognized_keys" || !(schema instanceof z.ZodObject)) return issue.message;
-  const near = issue.keys.flatMap((key) => nearNames(key, Object.keys(schema.shape)));
-  return near.length === 0 ? issue.message : `${issue.message}; did you mean ${near.join(", ")}?`;
+  const near = issue.keys.slice(0, SUGGESTED).flatMap((key) => nearNames(key, Object.keys(schema.shape)));
+  const keys = issue.keys.slice(0, SUGGESTED).map((key) => JSON.stringify(key.slice(0, MAX_SHOWN)));
+  const more = issue.keys.length > SUGGESTED ? ` and ${issue.keys.length - SUGGESTED} more` : "";
+  const unknown = `unknown ${keys.join(", ")}${more}`;
+  return near.length === 0 ? unknown : `${unknown}; did you mean ${near.join(", ")}?`;
 }
 
 function isMissing(issue: z.core.$ZodIssue): boolean {

@@ -2,7 +2,7 @@ import type { EventType } from "../core/events.ts";
 import { ToolyardError } from "../core/errors.ts";
 import type { EventBus } from "./bus.ts";
 import { type CancelSource, settlesWithin, untilEnded } from "./deadline.ts";
-import { ExpiredSessions } from "./expired-sessions.ts";
+import { type Departed, DepartedSessions } from "./departed-sessions.ts";
 import { Lifecycle, type LifecycleDeps } from "./lifecycle.ts";
 import { hasSessions, type Mount } from "./mount.ts";
 import { SessionCleaner } from "./session-cleaner.ts";
@@ -30,8 +30,8 @@ export interface CreateResult {
 /** A session held for one call: nothing ends it before `release`. */
 export interface Lease {
   readonly record: SessionRecord;
-  /** The id of the worker's session that had expired before, if one had. */
-  readonly expiredSession: string | undefined;
+  /** The worker's session that had gone before without its doing, if one had. */
+  readonly departed: Departed | undefined;
   release(): void;
 }
 
@@ -47,7 +47,7 @@ export class ResourceRouter {
   readonly #lifecycles = new Map<string, Lifecycle>();
   readonly #cleaner: SessionCleaner;
   readonly #initializer: SessionInitializer;
-  readonly #expired = new ExpiredSessions();
+  readonly #departed = new DepartedSessions();
   readonly #mounts: ReadonlyMap<string, Mount>;
   readonly #deps: LifecycleDeps;
   readonly #bus: EventBus;
@@ -104,10 +104,10 @@ export class ResourceRouter {
     const { held, sessionId } = options;
     const { resource } = mount;
     let record = held !== undefined && (sessionId ?? held.id) === held.id ? held : this.#live(caller, resource);
-    if (sessionId !== undefined && record?.id !== sessionId) throw this.#expired.explain(sessionId, caller, resource);
-    const expiredSession = record === undefined ? this.#expired.lastOf(caller, resource) : undefined;
+    if (sessionId !== undefined && record?.id !== sessionId) throw this.#departed.explain(sessionId, caller, resource);
+    const departed = record === undefined ? this.#departed.lastOf(caller, resource) : undefined;
     record ??= this.#make({ ...caller, resource, config: {} }, true);
-    const lease = this.#lease(record, holder, expiredSession);
+    const lease = this.#lease(record, holder, departed);
     if (record.state === "active") return lease;
     return this.#whenReady(lease, options.deadline);
   }
@@ -121,7 +121,7 @@ export class ResourceRouter {
   async create(request: CreateRequest, wait: CancelSource): Promise<CreateResult> {
     if (this.#closed) throw new ToolyardError("shutting_down", "The server is stopping");
     const result = this.#obtain(request);
-    this.#expired.forgetLastOf(request, request.resource);
+    this.#departed.forgetLastOf(request, request.resource);
     const lease = this.#lease(result.record, { cancel: () => undefined });
     try {
       if (result.record.state !== "active") await this.#whenReady(lease, wait);
@@ -129,6 +129,13 @@ export class ResourceRouter {
       lease.release();
     }
     return result;
+  }
+
+  /** Ends a session whose state is gone, so that nobody meets it any more; its worker is told when it comes back. */
+  lose(record: SessionRecord): void {
+    if (record.ending) return;
+    if (!record.temporary) this.#departed.add(record, "lost");
+    this.#end(record, "lost");
   }
 
   /** Finds the worker's live session on a resource. */
@@ -214,7 +221,7 @@ export class ResourceRouter {
   }
 
   #expire(record: SessionRecord): void {
-    this.#expired.add(record);
+    this.#departed.add(record, "expired");
     this.#end(record, "expired");
   }
 
@@ -287,14 +294,14 @@ export class ResourceRouter {
     }
   }
 
-  #lease(record: SessionRecord, holder: LeaseHolder, expiredSession?: string): Lease {
+  #lease(record: SessionRecord, holder: LeaseHolder, departed?: Departed): Lease {
     // Each lease is its own entry, also for a holder that comes twice.
     const entry: LeaseHolder = { cancel: (reason) => holder.cancel(reason) };
     record.holders.add(entry);
     this.#touch(record);
     return {
       record,
-      expiredSession,
+      departed,
       release: () => {
         if (!record.holders.delete(entry)) return;
         this.#touch(record);

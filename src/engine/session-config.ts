@@ -1,6 +1,6 @@
-import { z } from "zod";
 import type { AnyBackend } from "../core/backend.ts";
 import { ToolyardError } from "../core/errors.ts";
+import { toIssues } from "../core/issues.ts";
 
 /**
  * Merges a caller's session config over the backend's own, one level deep. A backend with a `sessionSchema` takes from
@@ -19,7 +19,7 @@ export function toSessionConfig(
   const named = Object.fromEntries(Object.entries(defaults).filter(([key]) => key in schema.shape));
   const parsed = schema.safeParse({ ...named, ...requested });
   if (parsed.success) return parsed.data;
-  throw new ToolyardError("invalid_input", `session_config: ${z.prettifyError(parsed.error)}`, {
-    details: { issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message })) },
-  });
+  const issues = toIssues(parsed.error);
+  const lines = issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  throw new ToolyardError("invalid_input", `session_config: ${lines.join("; ")}`, { details: { issues } });
 }

@@ -9,6 +9,7 @@ export type EndReason =
   | "destroyed"
   | "disconnected"
   | "expired"
+  | "lost"
   | "temporary"
   | "failed"
   | "cancelled"
