@@ -30,6 +30,8 @@ const finals = await Promise.all(Array.from({ length: WORKERS }, (_, index) => r
 const seconds = (performance.now() - startedAt) / 1000;
 
 const right = finals.filter((final, index) => final === index + STEPS).length;
-console.log(`\n${right}/${WORKERS} rollouts kept their own state; ${WORKERS * (STEPS + 2)} calls in ${seconds.toFixed(1)} s`);
+console.log(
+  `\n${right}/${WORKERS} rollouts kept their own state; ${WORKERS * (STEPS + 2)} calls in ${seconds.toFixed(1)} s`,
+);
 console.log("outcomes:", counts);
 if (right !== WORKERS) process.exitCode = 1;

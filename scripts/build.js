@@ -5,10 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const tsc = fileURLToPath(import.meta.resolve("typescript/package.json")).replace(
-  /package\.json$/,
-  "bin/tsc",
-);
+const tsc = fileURLToPath(import.meta.resolve("typescript/package.json")).replace(/package\.json$/, "bin/tsc");
 try {
   execFileSync(process.execPath, [tsc, "-p", join(root, "tsconfig.build.json")], {
     cwd: root,

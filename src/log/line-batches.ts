@@ -73,7 +73,10 @@ export class LineBatches implements LineDestination {
   }
 
   #take(): string {
-    const note = this.#dropped > 0 ? `{"level":"warn","msg":"log lines dropped: the reader is too slow","lines":${this.#dropped}}\n` : "";
+    const note =
+      this.#dropped > 0
+        ? `{"level":"warn","msg":"log lines dropped: the reader is too slow","lines":${this.#dropped}}\n`
+        : "";
     const batch = this.#lines.join("") + note;
     this.#lines = [];
     this.#length = 0;
