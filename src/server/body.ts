@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { ToolyardError } from "../core/errors.ts";
 import type { HttpLimits } from "./http-limits.ts";
@@ -53,6 +54,7 @@ export function parseJson(bytes: Buffer, maxDepth: number): unknown {
       details: { limit: "body_depth", maximum: maxDepth },
     });
   }
+  if (!isUtf8(bytes)) throw new ToolyardError("invalid_request", "The body is not UTF-8");
   const text = bytes.toString("utf8");
   try {
     return text.includes("__proto__") || text.includes("\\u") ? JSON.parse(text, refuseProto) : JSON.parse(text);
@@ -62,10 +64,13 @@ export function parseJson(bytes: Buffer, maxDepth: number): unknown {
   }
 }
 
-/** V8's message quotes the text around the fault; the position is enough, and holds no secrets. */
+/** V8's message quotes the text around the fault; a position or one character is enough, and holds no secrets. */
 function describeSyntax(error: unknown): string {
-  const position = /position \d+/.exec(String(error))?.[0];
-  return position === undefined ? "it ends too early" : `the fault is at ${position}`;
+  const message = String(error);
+  if (/end of JSON input|Unterminated/.test(message)) return "it ends too early";
+  const fault = /(?:at position \d+)|(?:Unexpected token '.)/s.exec(message)?.[0];
+  if (fault === undefined) return "its syntax is wrong";
+  return fault.startsWith("at") ? `the fault is ${fault}` : `unexpected '${fault.slice(-1)}'`;
 }
 
 function refuseProto(key: string, value: unknown): unknown {

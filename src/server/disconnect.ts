@@ -1,25 +1,15 @@
 import type { ServerResponse } from "node:http";
 import { ToolyardError } from "../core/errors.ts";
-import type { CancelSource } from "../engine/deadline.ts";
+import { Cancellation } from "../engine/deadline.ts";
 
-/** The client's wait for its answer: it ends when the client goes away first. */
-export class ClientWait implements CancelSource {
-  readonly #outgoing: ServerResponse;
-
+/** The client's wait for its answer, watched once however much depends on it: it ends when the client goes away first. */
+export class ClientWait extends Cancellation {
   constructor(outgoing: ServerResponse) {
-    this.#outgoing = outgoing;
-  }
-
-  get ended(): ToolyardError | undefined {
-    const gone = this.#outgoing.closed && !this.#outgoing.writableFinished;
-    return gone ? new ToolyardError("cancelled", "The client went away") : undefined;
-  }
-
-  onEnd(callback: () => void): () => void {
+    super();
     const onClose = () => {
-      if (!this.#outgoing.writableFinished) callback();
+      if (!outgoing.writableFinished) this.cancel(new ToolyardError("cancelled", "The client went away"));
     };
-    this.#outgoing.once("close", onClose);
-    return () => this.#outgoing.off("close", onClose);
+    if (outgoing.closed) onClose();
+    else outgoing.once("close", onClose);
   }
 }

@@ -68,10 +68,28 @@ function toSchema(schema: z.ZodType): object {
 function toolSchemas(catalog: Catalog): Readonly<Record<string, object>> {
   const entries = catalog.list().flatMap((tool) => {
     const name = tool.full_name.replace(/[^\w.-]/g, ".");
-    const params = [`${name}.params`, { title: tool.full_name, description: tool.description, ...tool.parameters }];
-    return tool.result === null ? [params] : [params, [`${name}.result`, { title: tool.full_name, ...tool.result }]];
+    const about = { title: tool.full_name, description: tool.description };
+    const params = toComponent(`${name}.params`, { ...about, ...tool.parameters });
+    return tool.result === null
+      ? [params]
+      : [params, toComponent(`${name}.result`, { title: tool.full_name, ...tool.result })];
   });
   return Object.fromEntries(entries);
+}
+
+/** Lets the references of a schema that stood alone start at its place in the document. */
+function toComponent(name: string, schema: object): readonly [string, object] {
+  const rebase = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(rebase);
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [
+        key,
+        key === "$ref" && typeof item === "string" ? item.replace(/^#/, `#/components/schemas/${name}`) : rebase(item),
+      ]),
+    );
+  };
+  return [name, Object(rebase(schema))];
 }
 
 function envelopeSchema(): object {

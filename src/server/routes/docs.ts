@@ -33,7 +33,6 @@ export function docsRoutes(routes: readonly AnyRoute[], catalog: Catalog, info: 
             tools: "GET /api/v1/tools",
             ready: "GET /ready",
             api: "GET /openapi.json",
-            docs: "GET /docs",
           },
         },
       }),

@@ -47,11 +47,12 @@ export function initRoutes(engine: Engine, folder: ConfigFolder): readonly AnyRo
       async handle({ body, tenant, outgoing }) {
         const caller = toCaller(tenant, body.worker_id);
         const wait = new ClientWait(outgoing);
+        for (const resource of Object.keys(body.resource_configs)) checkName("resource_configs", resource);
         const results = await Promise.all(
-          Object.entries(body.resource_configs).map(async ([resource, config]) => {
-            checkName("resource_configs", resource);
-            return [resource, await initializeOne(engine, caller, resource, contentOf(config), wait)] as const;
-          }),
+          Object.entries(body.resource_configs).map(
+            async ([resource, config]) =>
+              [resource, await initializeOne(engine, caller, resource, contentOf(config), wait)] as const,
+          ),
         );
         return toBatchReply(body.worker_id, results);
       },

@@ -16,7 +16,9 @@ export function shutdownRoutes(engine: Engine, stop: () => void): readonly AnyRo
       enveloped: false,
       async handle({ body, outgoing }) {
         const cleaned = await engine.stop({ force: body.force });
-        outgoing.once("close", stop);
+        // The client may be gone by now, and the server must stop all the same.
+        if (outgoing.closed) stop();
+        else outgoing.once("close", stop);
         return {
           status: 200,
           body: { status: "success", message: "The server is stopping", sessions_cleaned: cleaned },

@@ -1,6 +1,7 @@
 import { ToolyardError } from "../../core/errors.ts";
 import { WarmupRequest } from "../../core/protocol.ts";
 import type { Engine } from "../../engine/engine.ts";
+import { checkName } from "../caller.ts";
 import { type AnyRoute, route } from "../route.ts";
 
 /** Backends that prepare something before their first session. */
@@ -20,12 +21,12 @@ export function warmupRoutes({ catalog, router }: Engine): readonly AnyRoute[] {
       badBody: "unprocessable",
       enveloped: false,
       async handle({ body }) {
-        const names = body.backends ?? [...catalog.mounts.keys()];
+        const names = body.backends?.map((name) => checkName("backends", name)) ?? [...catalog.mounts.keys()];
         const errors = new Map<string, string>();
         await Promise.all(
           names.map(async (name) => {
             const lifecycle = router.lifecycle(name);
-            if (lifecycle === undefined) errors.set(name, `No backend is mounted as ${name.slice(0, 256)}`);
+            if (lifecycle === undefined) errors.set(name, `No backend is mounted as ${name}`);
             else await lifecycle.warmUp().catch((error: unknown) => errors.set(name, describe(error)));
           }),
         );
