@@ -64,7 +64,7 @@ export const SessionCreateRequest = z.object({
   worker_id: z.string(),
   resource_type: z.string(),
   session_config: Params.nullish(),
-  custom_name: z.string().nullish(),
+  custom_name: z.string().max(MAX_NAME_LENGTH).nullish(),
   /** Seconds until an idle session ends; the server's default and maximum apply. */
   ttl: z.number().positive().nullish(),
   /** Whether calls and heartbeats move the expiry. */

@@ -3,6 +3,7 @@ import { Hono } from "hono";
 import { z } from "zod";
 import type { Logger } from "../core/context.ts";
 import { ToolyardError } from "../core/errors.ts";
+import { toIssues } from "../core/issues.ts";
 import { readJson } from "./body.ts";
 import { HostGuard, type GuardOptions } from "./guard.ts";
 import type { HttpLimits } from "./http-limits.ts";
@@ -90,7 +91,7 @@ const NO_NAMES: Readonly<Record<string, string>> = {};
 function parseBody(route: AnyRoute, schema: z.ZodType, raw: unknown): unknown {
   const parsed = schema.safeParse(raw);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
+  const issues = toIssues(parsed.error);
   const [first] = issues;
   const where = first === undefined || first.path === "" ? "the body" : first.path;
   throw new ToolyardError(route.badBody ?? "invalid_request", `${where}: ${first?.message ?? "is invalid"}`, {
