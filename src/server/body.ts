@@ -29,11 +29,12 @@ function readBytes(incoming: IncomingMessage, maximum: number): Promise<Buffer> 
       else (chunks ??= [first]).push(chunk);
     });
     incoming.on("end", () => resolve(chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, size)));
-    incoming.on("error", reject);
-    incoming.on("close", () => {
-      if (!incoming.complete)
-        reject(new ToolyardError("cancelled", "The client went away before its request was whole"));
-    });
+    const onGone = (cause?: Error) => {
+      if (incoming.complete) return;
+      reject(new ToolyardError("cancelled", "The client went away before its request was whole", { cause }));
+    };
+    incoming.on("error", onGone);
+    incoming.on("close", onGone);
   });
 }
 

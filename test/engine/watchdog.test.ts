@@ -1,0 +1,36 @@
+import { describe, expect, it } from "vitest";
+import { ScriptedBackend, type Script } from "../kit/scripted-backend.ts";
+import { testServer } from "../kit/test-server.ts";
+
+/** Holds the event loop. */
+function block(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+const blocker = (script: Script) => new ScriptedBackend({ resource: "blocker", script });
+
+describe("the watchdog", () => {
+  it.each([
+    ["in its first part", () => block(120)],
+    [
+      "after an await",
+      async () => {
+        await Promise.resolve();
+        block(120);
+      },
+    ],
+  ])("names the tool that held the loop %s, not one that waited meanwhile", async (_name, script) => {
+    const waiting = new ScriptedBackend({ resource: "waiting" });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    waiting.script = () => promise;
+    await using server = await testServer({ backends: [blocker(script), waiting], limits: { loopLagMs: 40 } });
+    const pending = server.execute("waiting:probe");
+    await expect.poll(() => server.engine.executor.activeCount).toBe(1);
+    await server.execute("blocker:probe");
+    await expect.poll(() => server.engine.watchdog.lastBlock?.tools).toEqual(["blocker:probe"]);
+    expect(server.logger.lines.some(({ facts }) => JSON.stringify(facts["tools"]) === '["blocker:probe"]')).toBe(true);
+    resolve();
+    expect((await pending).status).toBe(200);
+  });
+});
