@@ -43,6 +43,8 @@ export interface ToolContext<D = void> {
   readonly signal: AbortSignal;
   /** Tells whoever watches the call how far it is; cheap when nobody does. */
   progress(data: Readonly<Record<string, unknown>>): void;
+  /** Passes on what the tool's work writes, as it comes, to whoever streams the call; never waits. */
+  output(stream: "stdout" | "stderr", text: string): void;
   /** Reports that the result, though delivered, is a failure of the model's own work (its code raised, say). */
   setOutcome(outcome: Extract<Outcome, "ok" | "tool_error" | "limit">): void;
   /** Calls another tool of the same worker, inside this call's deadline. */

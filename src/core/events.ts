@@ -1,27 +1,54 @@
-/** The kinds of events, noun first. */
-export type EventType =
-  | "session.created"
-  | "session.ended"
-  | "session.failed"
-  | "call.started"
-  | "call.progress"
-  | "call.completed"
-  | "call.failed"
-  | "call.cancelled"
-  | "call.abandoned"
-  | "backend.health"
-  | "loop.blocked";
+/** Each kind of event, noun first, with its facts. */
+export interface EventData {
+  "session.created": { readonly temporary: boolean };
+  "session.ended": { readonly reason: string };
+  "session.failed": { readonly error: string; readonly message: string };
+  "call.started": { readonly action: string };
+  /** What the tool reported, cut down where it is too large for an event. */
+  "call.progress": Readonly<Record<string, unknown>>;
+  /** What the tool's work wrote. Kept only where the log is told to. */
+  "call.output": { readonly stream: string; readonly text: string };
+  "call.completed": { readonly outcome: string; readonly execution_time_ms: number | null };
+  "call.failed": CallFailureData;
+  "call.cancelled": CallFailureData;
+  /** A tool ignored its signal and may still be working. */
+  "call.abandoned": Readonly<Record<never, never>>;
+  "backend.health": Readonly<Record<string, unknown>>;
+  "loop.blocked": { readonly ms: number; readonly tools: readonly string[]; readonly at: string };
+  /** Events that the store did not take in time and that are lost; its id is the last one's. */
+  "log.gap": { readonly from_id: number; readonly to_id: number };
+}
 
-/** One thing that happened, as the bus carries it. */
+/** How a call failed. */
+export interface CallFailureData {
+  readonly outcome: string;
+  readonly execution_time_ms: number | null;
+  readonly error: string;
+  readonly message: string;
+}
+
+/** The kinds of events, noun first. */
+export type EventType = keyof EventData;
+
+/** Who caused an event. */
+export type Actor = "agent" | "human" | "system";
+
+/** One thing that happened, as the bus carries it. Plain data that nobody changes afterwards. */
 export interface ToolyardEvent {
   readonly type: EventType;
   /** ISO 8601, UTC. */
   readonly ts: string;
-  readonly tenant?: string;
-  readonly worker_id?: string;
-  readonly session_id?: string;
-  readonly resource?: string;
-  readonly call_id?: string;
-  readonly trace_id?: string;
+  readonly tenant?: string | undefined;
+  readonly worker_id?: string | undefined;
+  readonly session_id?: string | undefined;
+  readonly resource?: string | undefined;
+  /** When absent: the agent for what has a call, else the system. */
+  readonly actor?: Actor | undefined;
+  readonly call_id?: string | undefined;
+  /** The call whose tool made this one. */
+  readonly parent_id?: string | undefined;
+  readonly trace_id?: string | undefined;
   readonly data: Readonly<Record<string, unknown>>;
+  /** Names of what is too large for an event: screenshots, files. */
+  readonly blobs?: readonly string[] | undefined;
 }

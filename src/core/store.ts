@@ -5,7 +5,7 @@ export interface StoredEvent extends ToolyardEvent {
   /** Increases from event to event of a data folder, for ever; a hole is a batch that could not be written. */
   readonly id: number;
   /** Counts the events of one session from 1, without a gap; absent on events of no session. */
-  readonly seq?: number;
+  readonly seq?: number | undefined;
 }
 
 /** Which events are meant. Every given field must match. */
@@ -15,6 +15,8 @@ export interface EventFilter {
   readonly worker_id?: string | undefined;
   readonly session_id?: string | undefined;
   readonly call_id?: string | undefined;
+  /** The run that the event belongs to. */
+  readonly trace_id?: string | undefined;
   /** Any of these; an empty list matches nothing. */
   readonly types?: readonly string[] | undefined;
 }

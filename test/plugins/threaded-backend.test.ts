@@ -52,6 +52,7 @@ function call(
     logger,
     signal: new AbortController().signal,
     progress() {},
+    output() {},
     setOutcome() {},
     call: () => Promise.reject(new Error("no calls here")),
     ...context,

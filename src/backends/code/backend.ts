@@ -109,7 +109,7 @@ export default class CodeBackend extends Backend<CodeSession> {
       },
       {
         signal: context.signal,
-        onOutput: (stream, text) => context.progress({ stream, text }),
+        onOutput: (stream, text) => context.output(stream, text),
         onCall: ({ tool: action, args }, signal) => context.call(action, args, { signal, caller: "code" }),
       },
     );

@@ -51,6 +51,7 @@ export type ToHost =
   | { readonly kind: "failed"; readonly id: number; readonly error: CrossedError }
   | { readonly kind: "pong"; readonly id: number }
   | { readonly kind: "progress"; readonly id: number; readonly data: Readonly<Record<string, unknown>> }
+  | { readonly kind: "output"; readonly id: number; readonly stream: "stdout" | "stderr"; readonly text: string }
   | { readonly kind: "outcome"; readonly id: number; readonly outcome: "ok" | "tool_error" | "limit" }
   | {
       readonly kind: "log";

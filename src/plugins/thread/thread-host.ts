@@ -11,7 +11,7 @@ export interface OperationContext {
   readonly signal: AbortSignal;
   readonly logger: Logger;
   /** What a tool call may do beside answering. */
-  readonly tool?: Pick<ToolContext, "progress" | "setOutcome" | "call">;
+  readonly tool?: Pick<ToolContext, "progress" | "output" | "setOutcome" | "call">;
 }
 
 /** How the thread is run. */
@@ -222,6 +222,8 @@ export class ThreadHost {
         return entry.reject(unpackError(message.error));
       case "progress":
         return entry.context.tool?.progress(message.data);
+      case "output":
+        return entry.context.tool?.output(message.stream, message.text);
       case "outcome":
         return entry.context.tool?.setOutcome(message.outcome);
       case "call":

@@ -43,6 +43,7 @@ export function createToolContext(
     signal,
     logger: createRemoteLogger(channel, id),
     progress: (data) => channel.send({ kind: "progress", id, data: toCloneable(data) }),
+    output: (stream, text) => channel.send({ kind: "output", id, stream, text }),
     setOutcome: (outcome) => channel.send({ kind: "outcome", id, outcome }),
     call: (action, params = {}, options = {}) => channel.call(id, action, params, options),
   };

@@ -50,6 +50,7 @@ async function open(
     logger: quiet,
     signal: new AbortController().signal,
     progress: () => {},
+    output: () => {},
     setOutcome: () => {},
     call: (action, args = {}) => echo({ index: 0, tool: action, args }),
     ...overrides,

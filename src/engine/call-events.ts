@@ -1,0 +1,99 @@
+import type { Clock } from "../core/clock.ts";
+import type { EventType } from "../core/events.ts";
+import { describeError } from "../core/errors.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { EventBus } from "./bus.ts";
+import type { Call } from "./call.ts";
+import { type PlainJson, toPlainJson } from "./plain-json.ts";
+
+type Facts = Readonly<Record<string, unknown>>;
+
+/** The largest progress report that becomes an event, and the longest message. */
+const PROGRESS_BOUNDS = { maxBytes: 65_536, maxDepth: 20 };
+const MAX_MESSAGE_LENGTH = 2_000;
+
+/** Tells the bus what becomes of calls; costs next to nothing when nobody listens. */
+export class CallEvents {
+  readonly #bus: EventBus;
+  readonly #clock: Clock;
+  // Most calls end in the millisecond in which they start.
+  #ms = Number.NaN;
+  #ts = "";
+
+  constructor(bus: EventBus, clock: Clock) {
+    this.#bus = bus;
+    this.#clock = clock;
+  }
+
+  started(call: Call): void {
+    if (this.#bus.watched) this.#emit("call.started", call, { action: call.entry.fullName });
+  }
+
+  /** Takes what a tool reports, which the tool may change afterwards and which may not be JSON at all. */
+  progress(call: Call, data: Facts): void {
+    if (this.#bus.watched) this.#emit("call.progress", call, toBounded(data));
+  }
+
+  output(call: Call, stream: "stdout" | "stderr", text: string): void {
+    if (this.#bus.watched && text !== "") this.#emit("call.output", call, { stream, text });
+  }
+
+  abandoned(call: Call): void {
+    if (this.#bus.watched) this.#emit("call.abandoned", call, {});
+  }
+
+  ended(call: Call, result: ToolResult): void {
+    if (!this.#bus.watched) return;
+    const { outcome, execution_time_ms } = result.meta;
+    if (result.ok) {
+      this.#emit("call.completed", call, { outcome, execution_time_ms });
+      return;
+    }
+    const { error, message: text } = result.error;
+    const message = text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH)}…` : text;
+    const type = error === "cancelled" ? "call.cancelled" : "call.failed";
+    this.#emit(type, call, { outcome, execution_time_ms, error, message });
+  }
+
+  #emit(type: EventType, call: Call, data: Facts): void {
+    const { caller, within } = call.request;
+    // One literal with every key, so that all events have one shape: it is built twice for every call.
+    this.#bus.emit({
+      type,
+      ts: this.#now(),
+      tenant: caller.tenant,
+      worker_id: caller.workerId,
+      session_id: call.lease?.record.id,
+      resource: call.entry.resourceType ?? undefined,
+      actor: undefined,
+      call_id: call.id,
+      parent_id: within?.id,
+      trace_id: call.traceId,
+      data,
+      blobs: undefined,
+    });
+  }
+
+  #now(): string {
+    const date = this.#clock.date();
+    const ms = date.getTime();
+    if (ms !== this.#ms) {
+      this.#ms = ms;
+      this.#ts = date.toISOString();
+    }
+    return this.#ts;
+  }
+}
+
+function toBounded(data: Facts): Facts {
+  let plain: PlainJson;
+  try {
+    plain = toPlainJson(data, PROGRESS_BOUNDS);
+  } catch (error) {
+    return { left_out: describeError(error) };
+  }
+  // A record stays a record, but for one with a toJSON of its own.
+  return typeof plain.value === "object" && plain.value !== null && !Array.isArray(plain.value)
+    ? (plain.value as Facts)
+    : { value: plain.value };
+}

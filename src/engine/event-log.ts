@@ -1,0 +1,220 @@
+import type { Clock } from "../core/clock.ts";
+import type { Logger } from "../core/context.ts";
+import type { ToolyardEvent } from "../core/events.ts";
+import type { EventFilter, EventStore, StoredEvent } from "../core/store.ts";
+import type { EventBus } from "./bus.ts";
+import { type EventGap, EventGaps } from "./event-gaps.ts";
+import { matchesEvent } from "./event-match.ts";
+import { EventWindow } from "./event-window.ts";
+import { EventWriter } from "./event-writer.ts";
+import type { EngineLimits } from "./limits.ts";
+import { SessionSequences } from "./session-sequences.ts";
+
+export interface EventLogDeps {
+  readonly store: EventStore;
+  readonly bus: EventBus;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly limits: EngineLimits;
+  /** Sessions of an earlier run of the server that go on in this one. */
+  readonly sessionIds?: readonly string[];
+}
+
+/** A part of the log as a reader gets it, holes included, in the order of ids. */
+export interface LogPage {
+  readonly entries: readonly (StoredEvent | EventGap)[];
+  /** Everything up to this id has been looked at. */
+  readonly throughId: number;
+}
+
+/** Whether a reader may resume after an event: `unknown` also where the event is somebody else's. */
+export type CursorState = "held" | "unknown" | "expired";
+
+/** Events of no tenant belong to the one of servers without keys. */
+const NO_TENANT = "default";
+const WINDOW_EVENTS = 4_096;
+const TRIM_INTERVAL_MS = 30_000;
+const STOP_GRACE_MS = 2_000;
+/** How many bytes of progress or output weigh as much as one common event. */
+const COMMON_BYTES = 512;
+
+/**
+ * Keeps everything that the bus carries: gives each event its id and its place in its session, writes it behind the back
+ * of the calls, and reads it back.
+ *
+ * Readers see an event once it is written, so that what anyone was shown survives a crash.
+ */
+export class EventLog {
+  readonly #deps: EventLogDeps;
+  readonly #sequences = new SessionSequences();
+  readonly #gaps = new EventGaps();
+  readonly #window: EventWindow;
+  readonly #writer: EventWriter;
+  readonly #watchers = new Set<() => void>();
+  readonly #release: (() => void)[] = [];
+  #nextId: number;
+  #firstId: number;
+  #writtenId: number;
+  #closed = false;
+
+  private constructor(deps: EventLogDeps, bounds: { readonly firstId: number; readonly lastId: number }) {
+    this.#deps = deps;
+    this.#nextId = bounds.lastId + 1;
+    this.#writtenId = bounds.lastId;
+    this.#firstId = bounds.firstId;
+    this.#window = new EventWindow(WINDOW_EVENTS, bounds.lastId);
+    const { store, clock, logger, limits } = deps;
+    this.#writer = new EventWriter({ store, clock, logger, limits, onWritten: (batch) => this.#onWritten(batch) });
+  }
+
+  /** Goes on where the store's log ends, and takes every event from now on. Rejects when the store cannot be read. */
+  static async open(deps: EventLogDeps): Promise<EventLog> {
+    const log = new EventLog(deps, await deps.store.bounds());
+    if (deps.sessionIds !== undefined) log.#sequences.resume(await deps.store.lastSeqs(deps.sessionIds));
+    await log.#gaps.load(deps.store);
+    log.#release.push(deps.bus.subscribe((event) => log.#accept(event)));
+    log.#scheduleTrim();
+    return log;
+  }
+
+  /** The id of the newest event that readers see. */
+  get lastId(): number {
+    return this.#writtenId;
+  }
+
+  /** The oldest id that is held. */
+  get firstId(): number {
+    return this.#firstId;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Readers that are told of new events. */
+  get watcherCount(): number {
+    return this.#watchers.size;
+  }
+
+  /** Events that wait for the store. */
+  get pending(): number {
+    return this.#writer.pending;
+  }
+
+  /** Calls back whenever there is more to read, and when the log is closed. */
+  watch(callback: () => void): () => void {
+    this.#watchers.add(callback);
+    return () => {
+      this.#watchers.delete(callback);
+      if (this.#watchers.size === 0) this.#window.clear();
+    };
+  }
+
+  /**
+   * Reads what matches after an id, at most about `limit` of it.
+   *
+   * @throws StoreError when the store cannot be read.
+   */
+  async read(filter: EventFilter, afterId: number, limit: number): Promise<LogPage> {
+    const endId = this.#writtenId;
+    if (afterId >= endId) return { entries: [], throughId: afterId };
+    const page = this.#window.reaches(afterId)
+      ? this.#readWindow(filter, afterId, limit)
+      : await this.#deps.store.read(filter, { afterId, limit });
+    // Looked at after the read: what was trimmed meanwhile is missing, too.
+    const trimmedTo = Math.min(this.#firstId - 1, Math.max(endId, page.throughId));
+    const throughId = Math.max(page.throughId, trimmedTo);
+    const events = page.events.filter((event) => matchesEvent(event, filter));
+    return { entries: this.#gaps.mergeInto(events, { afterId, throughId, trimmedTo }), throughId };
+  }
+
+  /** Says whether a reader with this filter may go on after the event of this id. */
+  async locate(filter: EventFilter, id: number): Promise<CursorState> {
+    if (id < 1 || id > this.#writtenId) return "unknown";
+    if (id < this.#firstId) return "expired";
+    const event = await this.#deps.store.get(filter.tenant, id);
+    if (event === null) return id < this.#firstId ? "expired" : "unknown";
+    return matchesEvent(event, filter) ? "held" : "unknown";
+  }
+
+  /** Writes what waits, within two seconds, and lets the readers go. */
+  async stop(): Promise<void> {
+    for (const release of this.#release.splice(0)) release();
+    const lost = await this.#writer.stop(STOP_GRACE_MS);
+    if (lost > 0) this.#deps.logger.error({ lost }, "the server stopped before its last events were written");
+    this.#closed = true;
+    this.#tellWatchers();
+  }
+
+  #accept(event: ToolyardEvent): void {
+    const { type, session_id: sessionId } = event;
+    // Output is for those who stream the call; its result holds it again.
+    if (type === "call.output") return;
+    const stored: StoredEvent = {
+      id: this.#nextId,
+      seq: sessionId === undefined ? undefined : this.#sequences.next(sessionId, type === "session.ended"),
+      type,
+      ts: event.ts,
+      tenant: event.tenant ?? NO_TENANT,
+      worker_id: event.worker_id,
+      session_id: sessionId,
+      resource: event.resource,
+      actor: event.actor,
+      call_id: event.call_id,
+      parent_id: event.parent_id,
+      trace_id: event.trace_id,
+      data: event.data,
+      blobs: event.blobs,
+    };
+    this.#nextId += 1;
+    const weight = type === "call.progress" ? 1 + JSON.stringify(event.data).length / COMMON_BYTES : 1;
+    this.#writer.add(stored, weight);
+  }
+
+  #onWritten(batch: readonly StoredEvent[]): void {
+    this.#writtenId = batch.at(-1)?.id ?? this.#writtenId;
+    for (const event of batch) if (event.type === "log.gap") this.#gaps.add(event);
+    if (this.#watchers.size === 0) {
+      this.#window.skipTo(this.#writtenId);
+      return;
+    }
+    this.#window.add(batch);
+    this.#tellWatchers();
+  }
+
+  #tellWatchers(): void {
+    for (const callback of this.#watchers) callback();
+  }
+
+  #readWindow(filter: EventFilter, afterId: number, limit: number) {
+    const events: StoredEvent[] = [];
+    let throughId = afterId;
+    for (const event of this.#window.after(afterId)) {
+      if (events.length >= limit) return { events, throughId };
+      throughId = event.id;
+      if (matchesEvent(event, filter)) events.push(event);
+    }
+    return { events, throughId };
+  }
+
+  #scheduleTrim(): void {
+    const cancel = this.#deps.clock.after(TRIM_INTERVAL_MS, () => {
+      this.#release.splice(this.#release.indexOf(cancel), 1);
+      void this.#trim();
+    });
+    this.#release.push(cancel);
+  }
+
+  async #trim(): Promise<void> {
+    const { store, clock, limits, logger } = this.#deps;
+    try {
+      const keep = { maxEvents: limits.eventLogEvents, maxAgeMs: limits.eventLogAgeMs };
+      const { firstId } = await store.trim(keep, clock.date().getTime());
+      this.#firstId = Math.max(this.#firstId, firstId);
+      this.#gaps.forgetBefore(this.#firstId);
+    } catch (error) {
+      logger.error({ err: error }, "the event log could not be trimmed; it is tried again");
+    }
+    if (this.#release.length > 0) this.#scheduleTrim();
+  }
+}

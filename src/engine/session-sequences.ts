@@ -1,0 +1,31 @@
+import { BoundedMap } from "./bounded-map.ts";
+
+/** Sessions that have ended and whose late events still count on: a call may be told of after its session. */
+const ENDED_KEPT = 4_096;
+
+/** Counts the events of each session, without a gap. */
+export class SessionSequences {
+  readonly #live = new Map<string, number>();
+  readonly #ended = new BoundedMap<string, number>(ENDED_KEPT);
+
+  /** Sessions that are counted and have not ended. */
+  get size(): number {
+    return this.#live.size;
+  }
+
+  /** Goes on where an earlier run of the server stopped. */
+  resume(seqs: ReadonlyMap<string, number>): void {
+    for (const [sessionId, seq] of seqs) this.#live.set(sessionId, seq);
+  }
+
+  /** The number of the session's next event; `last` when nothing but late calls is to be expected after it. */
+  next(sessionId: string, last: boolean): number {
+    const live = this.#live.get(sessionId);
+    const ended = live === undefined ? this.#ended.get(sessionId) : undefined;
+    const seq = (live ?? ended ?? 0) + 1;
+    if (last) this.#live.delete(sessionId);
+    if (last || ended !== undefined) this.#ended.set(sessionId, seq);
+    else this.#live.set(sessionId, seq);
+    return seq;
+  }
+}
