@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { loadBackends } from "./plugins/load-backends.ts";
 import { toLimits } from "./config/limits.ts";
 import type { Config } from "./config/schema.ts";
+import { toSecurity } from "./config/security.ts";
 import type { Logger } from "./core/context.ts";
 import type { RuntimeSelector } from "./core/runtime.ts";
 import { type RunningServer, startServer } from "./server/server.ts";
@@ -41,6 +42,7 @@ export async function startToolyard({ config, configDir, logger, ...options }: S
     configDir,
     allowedHosts,
     allowedOrigins: [...config.server.allowed_origins, ...config.security.allowed_origins],
+    ...toSecurity(config.security),
     ...(runtimes !== undefined && { runtimes: async () => runtimes.status(AbortSignal.timeout(10_000)) }),
   });
   void server.stopped.then(() => runtimes?.close());

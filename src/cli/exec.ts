@@ -38,6 +38,7 @@ ${SERVER_FLAGS_HELP}
     const seconds = parseNumber("timeout", values.timeout, { min: 0, max: 2_000_000 });
     const answer = await askServer({
       url: values.url,
+      apiKey: values["api-key"],
       path: "/execute",
       body: {
         worker_id: values.worker,

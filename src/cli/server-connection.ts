@@ -3,10 +3,15 @@ import { ConnectionError } from "../client/errors/connection-error.ts";
 import { CommandError, type Terminal } from "./command.ts";
 
 /** The flags of every command that talks to a server. */
-export const SERVER_FLAGS = { url: { type: "string" }, json: { type: "boolean" } } as const;
+export const SERVER_FLAGS = {
+  url: { type: "string" },
+  "api-key": { type: "string" },
+  json: { type: "boolean" },
+} as const;
 
 /** What `--help` says of them. */
 export const SERVER_FLAGS_HELP = `  --url U       the server (TOOLYARD_URL, or http://127.0.0.1:18890)
+  --api-key K   who you are (TOOLYARD_API_KEY, which other users of the machine do not see)
   --json        print the server's answer as it is`;
 
 const DEFAULT_URL = "http://127.0.0.1:18890";
@@ -15,6 +20,8 @@ const TIMEOUT_MS = 30_000;
 /** What to ask a server. */
 export interface Question {
   readonly url: string | undefined;
+  /** By default the environment's TOOLYARD_API_KEY. */
+  readonly apiKey?: string | undefined;
   readonly path: string;
   /** Sent by POST; without one, GET. */
   readonly body?: object;
@@ -28,9 +35,16 @@ export interface Question {
  *
  * @throws CommandError that says how to start one when none answers
  */
-export async function askServer({ url, path, body, timeoutMs = TIMEOUT_MS, terminal }: Question): Promise<Answer> {
+export async function askServer({
+  url,
+  apiKey: given,
+  path,
+  body,
+  timeoutMs = TIMEOUT_MS,
+  terminal,
+}: Question): Promise<Answer> {
   const baseUrl = url ?? terminal.environment["TOOLYARD_URL"] ?? DEFAULT_URL;
-  const apiKey = terminal.environment["TOOLYARD_API_KEY"];
+  const apiKey = given ?? (terminal.environment["TOOLYARD_API_KEY"] || undefined);
   const transport = new Transport({ baseUrl, apiKey, maxRetries: 0, retryDelayMs: 0 });
   try {
     const method = body === undefined ? "GET" : "POST";

@@ -19,6 +19,7 @@ ${SERVER_FLAGS_HELP}`,
     const { values } = parseFlags(args, { ...SERVER_FLAGS, worker: { type: "string", default: "cli" } });
     const answer = await askServer({
       url: values.url,
+      apiKey: values["api-key"],
       path: "/api/v1/session/list",
       body: { worker_id: values.worker },
       terminal,

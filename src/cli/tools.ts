@@ -20,7 +20,7 @@ ${SERVER_FLAGS_HELP}`,
       name === undefined
         ? `/api/v1/tools?include_hidden=${values.all === true}`
         : `/api/v1/tools/${encodeURIComponent(name)}/schema`;
-    const answer = await askServer({ url: values.url, path, terminal });
+    const answer = await askServer({ url: values.url, apiKey: values["api-key"], path, terminal });
     if (answer.status !== 200) throw toRefusal(answer);
     if (values.json) terminal.print(JSON.stringify(answer.body));
     else if (name === undefined) terminal.print(formatTable(toRows(answer.body)));

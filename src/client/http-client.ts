@@ -32,7 +32,7 @@ export interface HttpServiceClientOptions {
   readonly maxRetries?: number | undefined;
   /** Milliseconds before the first retry; doubles with each. A server's Retry-After wins. @default 500 */
   readonly retryDelayMs?: number | undefined;
-  /** Sent as a bearer token. */
+  /** Sent as a bearer token. @default the environment's TOOLYARD_API_KEY */
   readonly apiKey?: string | undefined;
   /** Milliseconds between heartbeats from {@link HttpServiceClient.connect} on; 0 for none. @default 0 */
   readonly heartbeatIntervalMs?: number | undefined;
@@ -257,7 +257,7 @@ export class HttpServiceClient extends ServerClient {
 function createTransport(options: HttpServiceClientOptions): Transport {
   return new Transport({
     baseUrl: options.baseUrl ?? "http://127.0.0.1:18890",
-    apiKey: options.apiKey,
+    apiKey: options.apiKey ?? (process.env["TOOLYARD_API_KEY"] || undefined),
     maxRetries: options.maxRetries ?? 3,
     retryDelayMs: options.retryDelayMs ?? 500,
     fetch: options.fetch,

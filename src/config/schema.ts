@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defaultLimitsConfig, limitsSchema } from "./limits.ts";
+import { securitySchema } from "./security.ts";
 
 export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
 
@@ -98,7 +99,7 @@ export const configSchema = z
       .prefault({}),
     runtimes: Runtimes.prefault({}),
     limits: limitsSchema.optional(),
-    security: z.strictObject({ allowed_origins: z.array(z.string()).default([]) }).prefault({}),
+    security: securitySchema.prefault({}),
   })
   .transform(({ $schema: _, limits, ...config }) => ({
     ...config,
@@ -119,6 +120,11 @@ export const configSchema = z
       if (limits[name] <= limits[maximum]) continue;
       const message = `${limits[name]} is above limits.${maximum}, which is ${limits[maximum]}`;
       context.addIssue({ code: "custom", path: ["limits", name], message });
+    }
+    const origins = [...config.server.allowed_origins, ...config.security.allowed_origins];
+    if (config.security.cors.credentials && origins.includes("*")) {
+      const message = 'credentials are never allowed to every origin: list origins in place of "*"';
+      context.addIssue({ code: "custom", path: ["security", "cors", "credentials"], message });
     }
     for (const name of config.warmup.resources ?? []) {
       if (Object.hasOwn(config.resources, name)) continue;

@@ -57,6 +57,7 @@ export const ERRORS = {
   conflict: row(4090, 409, "rejected", false, "Use a new key for another request."),
   payload_too_large: row(4130, 413, "rejected", false, "Send less, or raise the limit that the message names."),
   overloaded: row(4290, 429, "rejected", true, "Send it again after Retry-After."),
+  rate_limited: row(4291, 429, "rejected", true, "Ask less often; send it again after Retry-After."),
   cancelled: row(4990, 499, "rejected", true, "Nothing to do: the caller cancelled the call."),
   execution_error: row(5000, 500, "tool_error", false, "Read the message; the tool could not do it."),
   api_key_missing: row(

@@ -1,9 +1,12 @@
+import type { Scopes } from "../core/scopes.ts";
 import type { SessionRecord } from "./session-record.ts";
 
 /** Who calls. */
 export interface Caller {
   readonly tenant: string;
   readonly workerId: string;
+  /** What the caller may do, also in calls that its tools make; absent: everything. */
+  readonly scopes?: Scopes | undefined;
 }
 
 interface WorkerSessions {
@@ -15,6 +18,7 @@ interface WorkerSessions {
 /** Holds the live sessions, one for each worker and resource; a worker without sessions leaves nothing behind. */
 export class SessionTable {
   readonly #workers = new Map<string, WorkerSessions>();
+  readonly #tenants = new Map<string, string>();
   #size = 0;
 
   get workerCount(): number {
@@ -37,6 +41,11 @@ export class SessionTable {
     return [...this.#workers.values()].flatMap(({ byResource }) => [...byResource.values()]);
   }
 
+  /** Whose a live session is, by its id; for the audit, never for an answer. */
+  tenantOf(sessionId: string): string | undefined {
+    return this.#tenants.get(sessionId);
+  }
+
   /** Counts the worker's sessions on a resource, from 1; for their names. */
   count(caller: Caller, resource: string): number {
     const { counts } = this.#workerOf(caller);
@@ -49,6 +58,9 @@ export class SessionTable {
   add(record: SessionRecord): void {
     const { byResource } = this.#workerOf(record);
     if (!byResource.has(record.resource)) this.#size += 1;
+    const replaced = byResource.get(record.resource);
+    if (replaced !== undefined) this.#tenants.delete(replaced.id);
+    this.#tenants.set(record.id, record.tenant);
     byResource.set(record.resource, record);
   }
 
@@ -58,6 +70,7 @@ export class SessionTable {
     const worker = this.#workers.get(key);
     if (worker?.byResource.get(record.resource) !== record) return;
     worker.byResource.delete(record.resource);
+    this.#tenants.delete(record.id);
     this.#size -= 1;
     if (worker.byResource.size === 0) this.#workers.delete(key);
   }
@@ -70,11 +83,12 @@ export class SessionTable {
   }
 }
 
-function toWorkerKey({ tenant, workerId }: Caller): string {
+/** Names a worker inside its tenant; no name holds a line break. */
+export function toWorkerKey({ tenant, workerId }: Caller): string {
   return `${tenant}\n${workerId}`;
 }
 
-/** Names a worker's place for a session on a resource; no name holds a line break. */
+/** Names a worker's place for a session on a resource. */
 export function toPlace(caller: Caller, resource: string): string {
   return `${toWorkerKey(caller)}\n${resource}`;
 }

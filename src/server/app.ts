@@ -1,10 +1,14 @@
-import type { HttpBindings } from "@hono/node-server";
 import { Hono } from "hono";
 import { z } from "zod";
 import type { Logger } from "../core/context.ts";
 import { ToolyardError } from "../core/errors.ts";
 import { toIssues } from "../core/issues.ts";
+import { checkAccess } from "./auth/access.ts";
+import type { CrossingWatch } from "./auth/crossing-watch.ts";
+import type { Doorkeeper } from "./auth/doorkeeper.ts";
 import { readJson } from "./body.ts";
+import { Cors, type CorsOptions } from "./cors.ts";
+import { createFront, type Env, type FetchHandler } from "./front.ts";
 import { HostGuard, type GuardOptions } from "./guard.ts";
 import type { HttpLimits } from "./http-limits.ts";
 import { fail, type Reply, toResponse } from "./reply.ts";
@@ -13,20 +17,16 @@ import type { AnyRoute } from "./route.ts";
 export interface AppOptions {
   readonly routes: readonly AnyRoute[];
   readonly guard: GuardOptions;
+  readonly cors: CorsOptions;
+  readonly door: Doorkeeper;
+  readonly crossings: CrossingWatch;
   readonly limits: HttpLimits;
   readonly logger: Logger;
 }
 
-/** What answers a request, in the shape that node-server calls. */
-export type FetchHandler = (request: Request, env: HttpBindings) => Response | Promise<Response>;
-
-const DEFAULT_TENANT = "default";
-const CORS_MAX_AGE_S = "600";
-
 /** Puts the routes behind the guard, and turns every failure into a typed answer without a traceback. */
-export function createApp({ routes, guard, limits, logger }: AppOptions): FetchHandler {
-  const app = new Hono<{ Bindings: HttpBindings }>();
-  const hosts = new HostGuard(guard);
+export function createApp({ routes, limits, logger, crossings, ...options }: AppOptions): FetchHandler {
+  const app = new Hono<{ Bindings: Env }>();
   const methods = new Map<string, Set<string>>();
 
   for (const route of routes) {
@@ -34,23 +34,27 @@ export function createApp({ routes, guard, limits, logger }: AppOptions): FetchH
     for (const path of [route.path, ...(route.aliases ?? [])]) {
       methods.set(path, (methods.get(path) ?? new Set()).add(route.method.toUpperCase()));
       app.on(route.method.toUpperCase(), path, async (c) => {
-        const { incoming, outgoing } = c.env;
+        const { incoming, outgoing, identity } = c.env;
         let reply: Reply;
+        let raw: unknown;
         try {
-          const raw = route.body === undefined ? undefined : await readJson(incoming, limits);
+          checkAccess(identity, route.access);
+          raw = route.body === undefined ? undefined : await readJson(incoming, limits);
           const body = route.body === undefined ? undefined : parseBody(route, route.body, raw);
           const query = incoming.url?.includes("?") === true ? new URL(c.req.url).searchParams : NO_QUERY;
           reply = await route.handle({
             body: body as never, // parsed by the route's own schema; see route()
             path: path.includes(":") ? c.req.param() : NO_NAMES,
             query,
-            tenant: DEFAULT_TENANT,
+            identity,
+            tenant: identity.tenant,
             incoming,
             outgoing,
           });
         } catch (error) {
           reply = onError(error);
         }
+        if (reply.status !== 200 && identity.keyId !== null) crossings.observe(identity, route, raw);
         if (reply.status === 413) reply = { ...reply, headers: { ...reply.headers, connection: "close" } };
         return toResponse(reply);
       });
@@ -72,16 +76,9 @@ export function createApp({ routes, guard, limits, logger }: AppOptions): FetchH
   });
   app.onError((error) => toResponse(fail({ operation: "http" }, toKnownError(error, undefined, logger))));
 
-  return (request, env) => {
-    const refusal = hosts.check(env.incoming);
-    if (refusal !== undefined) return toResponse(fail({ operation: "http" }, refusal));
-    const { origin } = env.incoming.headers;
-    if (origin === undefined || !hosts.allows(origin)) return app.fetch(request, env);
-    return withCors(
-      origin,
-      env.incoming.method === "OPTIONS" ? new Response(null, { status: 204 }) : app.fetch(request, env),
-    );
-  };
+  const { guard, cors, door } = options;
+  const front = { guard: new HostGuard(guard), cors: new Cors(cors, guard.allowedOrigins), routes, door, logger };
+  return createFront(front, (request, env) => app.fetch(request, env));
 }
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
@@ -121,14 +118,4 @@ function toErrorReply(route: AnyRoute, error: ToolyardError): Reply {
 
 function withDetail(reply: Reply, detail: unknown): Reply {
   return { ...reply, body: { ...Object(reply.body), detail } };
-}
-
-async function withCors(origin: string, answering: Response | Promise<Response>): Promise<Response> {
-  const response = await answering;
-  response.headers.set("access-control-allow-origin", origin);
-  response.headers.set("access-control-allow-methods", "GET, POST, DELETE");
-  response.headers.set("access-control-allow-headers", "authorization, content-type, idempotency-key, last-event-id");
-  response.headers.set("access-control-max-age", CORS_MAX_AGE_S);
-  response.headers.append("vary", "origin");
-  return response;
 }

@@ -16,6 +16,7 @@ export async function readJson(incoming: IncomingMessage, limits: HttpLimits): P
 function readBytes(incoming: IncomingMessage, maximum: number): Promise<Buffer> {
   const declared = Number(incoming.headers["content-length"] ?? 0);
   if (declared > maximum) return Promise.reject(tooLarge(maximum));
+  if (incoming.destroyed) return Promise.reject(wentAway());
   return new Promise((resolve, reject) => {
     let first: Buffer | undefined;
     let chunks: Buffer[] | undefined;
@@ -31,11 +32,15 @@ function readBytes(incoming: IncomingMessage, maximum: number): Promise<Buffer> 
     incoming.on("end", () => resolve(chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, size)));
     const onGone = (cause?: Error) => {
       if (incoming.complete) return;
-      reject(new ToolyardError("cancelled", "The client went away before its request was whole", { cause }));
+      reject(wentAway(cause));
     };
     incoming.on("error", onGone);
     incoming.on("close", onGone);
   });
+}
+
+function wentAway(cause?: Error): ToolyardError {
+  return new ToolyardError("cancelled", "The client went away before its request was whole", { cause });
 }
 
 function tooLarge(maximum: number): ToolyardError {

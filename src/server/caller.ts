@@ -1,14 +1,15 @@
 import { ToolyardError } from "../core/errors.ts";
 import { isSafeName, MAX_NAME_LENGTH } from "../core/protocol.ts";
 import type { Caller } from "../engine/session-table.ts";
+import type { Identity } from "./auth/identity.ts";
 
 /**
  * Checks who calls.
  *
  * @throws ToolyardError invalid_input
  */
-export function toCaller(tenant: string, workerId: string): Caller {
-  return { tenant, workerId: checkName("worker_id", workerId) };
+export function toCaller({ tenant, scopes }: Identity, workerId: string): Caller {
+  return { tenant, workerId: checkName("worker_id", workerId), scopes };
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { isIP } from "node:net";
 import { ToolyardError } from "../core/errors.ts";
 
 /** Who may reach the server under which name, beside loopback. */
@@ -17,6 +18,7 @@ const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"] as const;
 export class HostGuard {
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
+  readonly #everyAddress: boolean;
 
   constructor({ host, allowedHosts, allowedOrigins }: GuardOptions) {
     this.#hosts = new Set([
@@ -25,13 +27,14 @@ export class HostGuard {
       `[${host.toLowerCase()}]`,
       ...allowedHosts.map((name) => name.toLowerCase()),
     ]);
+    this.#everyAddress = host === "0.0.0.0" || host === "::";
     this.#origins = new Set(allowedOrigins.map((origin) => origin.toLowerCase()));
   }
 
   /** Says why a request is refused, if it is. */
   check({ headers }: IncomingMessage): ToolyardError | undefined {
     const { host, origin } = headers;
-    if (host === undefined || !this.#hosts.has(withoutPort(host.toLowerCase()))) {
+    if (host === undefined || !this.#isOwn(withoutPort(host.toLowerCase()))) {
       return new ToolyardError("forbidden", "The Host header names no host of this server", {
         suggestion: "Call it by localhost, or list the name in the config's server.allowed_hosts.",
       });
@@ -42,9 +45,14 @@ export class HostGuard {
     });
   }
 
-  /** Whether the config lists the origin. */
+  /** Rebinding needs a name: on every address, a client may call by the address itself. */
+  #isOwn(host: string): boolean {
+    return this.#hosts.has(host) || (this.#everyAddress && isIP(host.replace(/^\[|\]$/g, "")) !== 0);
+  }
+
+  /** Whether the config lists the origin, or all of them by `*`. */
   allows(origin: string): boolean {
-    return this.#origins.has(origin.toLowerCase());
+    return this.#origins.has(origin.toLowerCase()) || this.#origins.has("*");
   }
 }
 

@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
-import type { FetchHandler } from "./app.ts";
+import type { FetchHandler } from "./front.ts";
 import type { HttpLimits } from "./http-limits.ts";
 
 /** A server that accepts requests. */

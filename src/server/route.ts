@@ -1,5 +1,7 @@
 import type { z } from "zod";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Verb } from "../core/scopes.ts";
+import type { Identity } from "./auth/identity.ts";
 import type { Reply } from "./reply.ts";
 
 /** What a route's handler is given. */
@@ -8,10 +10,19 @@ export interface RouteRequest<B> {
   /** Names in the path, decoded. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
+  /** Who calls; handlers that name a resource `demand` the verb on it. */
+  readonly identity: Identity;
+  /** The identity's. */
   readonly tenant: string;
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
 }
+
+/**
+ * Who may use a path, once keys are asked for: `anyone` without one, any `key`, a key with the verb on some resource, or one
+ * that may do it on the server itself.
+ */
+export type Access = "anyone" | "key" | Exclude<Verb, "admin"> | `server:${"read" | "admin"}`;
 
 /** One path of the API: what serves it, and what /openapi.json says of it. */
 export interface Route<S extends z.ZodType = z.ZodType> {
@@ -22,6 +33,10 @@ export interface Route<S extends z.ZodType = z.ZodType> {
   /** The envelope's `meta.tool`; absent on paths without an envelope. */
   readonly operation: string;
   readonly summary: string;
+  /** @default "server:admin", so that a path is never open by oversight */
+  readonly access?: Access;
+  /** The purpose of the one-time tickets that open this path in place of a key; for streams only. */
+  readonly ticketPurpose?: string;
   readonly description?: string;
   readonly body?: S;
   /** How a body of the wrong shape is answered: as FastAPI's 422, or as the hand-parsed paths' 400. */

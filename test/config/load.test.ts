@@ -78,7 +78,14 @@ describe("parseConfig", () => {
     [{ resources: { a: { backend: "x", conf: {} } } }, "t.json: resources.a.conf: unknown key"],
     [{ resources: { "a b": {} } }, "t.json: resources.a b: a resource is named with"],
     [{ resources: { a: { backend: "x", backend_class: "y" } } }, "t.json: resources.a.backend_class: it says the same"],
-    [{ security: { auth: { enabled: true } } }, "t.json: security.auth: unknown key"],
+    [{ security: { auth: { enable: true } } }, 't.json: security.auth.enable: unknown key (did you mean "enabled"?)'],
+    [{ security: { auth: { api_key: "short" } } }, "t.json: security.auth.api_key: it must have 16"],
+    [{ security: { auth: { type: "jwt" } } }, "t.json: security.auth.type"],
+    [{ security: { rate_limit: { burst: 0 } } }, "t.json: security.rate_limit.burst"],
+    [
+      { security: { allowed_origins: ["*"], cors: { credentials: true } } },
+      't.json: security.cors.credentials: credentials are never allowed to every origin: list origins in place of "*"',
+    ],
     [{ warmup: { resources: ["a"] } }, 't.json: warmup.resources: there is no resource "a"'],
     [
       { limits: { session_ttl_ms: 90_000_000 } },

@@ -9,6 +9,7 @@ export function docsRoutes(routes: readonly AnyRoute[], catalog: Catalog, info: 
     route({
       method: "get",
       path: "/openapi.json",
+      access: "key",
       operation: "openapi",
       summary: "Describe this API and every tool",
       enveloped: false,
@@ -20,6 +21,7 @@ export function docsRoutes(routes: readonly AnyRoute[], catalog: Catalog, info: 
     route({
       method: "get",
       path: "/",
+      access: "key",
       operation: "index",
       summary: "Say what this is and where to go on",
       enveloped: false,

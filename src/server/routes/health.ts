@@ -16,6 +16,7 @@ export function healthRoutes(engine: Engine, runtimes: RuntimeReport): readonly 
     route({
       method: "get",
       path: "/health",
+      access: "anyone",
       operation: "health",
       summary: "Say that the server lives",
       enveloped: false,
@@ -24,6 +25,7 @@ export function healthRoutes(engine: Engine, runtimes: RuntimeReport): readonly 
     route({
       method: "get",
       path: "/ready",
+      access: "key",
       operation: "ready",
       summary: "Say which backends and runtimes are up, and why not",
       enveloped: false,

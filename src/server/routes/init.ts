@@ -3,6 +3,7 @@ import { InitBatchRequest, InitFromConfigRequest, InitResourceRequest } from "..
 import type { CancelSource } from "../../engine/deadline.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { Caller } from "../../engine/session-table.ts";
+import { demand } from "../auth/identity.ts";
 import { checkName, toCaller } from "../caller.ts";
 import type { ConfigFolder } from "../config-folder.ts";
 import { ClientWait } from "../disconnect.ts";
@@ -15,15 +16,17 @@ export function initRoutes(engine: Engine, folder: ConfigFolder): readonly AnyRo
     route({
       method: "post",
       path: "/api/v1/init/resource",
+      access: "session",
       operation: "init:resource",
       summary: "Make a worker's session on a resource, or get the one it has",
       body: InitResourceRequest,
       badBody: "unprocessable",
       enveloped: true,
       statuses: { 500: "The session could not be initialized" },
-      async handle({ body, tenant, outgoing }) {
-        const caller = toCaller(tenant, body.worker_id);
+      async handle({ body, identity, outgoing }) {
+        const caller = toCaller(identity, body.worker_id);
         const resource = checkName("resource_type", body.resource_type);
+        demand(identity, "session", resource);
         const meta = { operation: "init:resource", resourceType: resource };
         try {
           const outcome = await initialize(engine, caller, resource, body.init_config ?? {}, new ClientWait(outgoing));
@@ -38,16 +41,19 @@ export function initRoutes(engine: Engine, folder: ConfigFolder): readonly AnyRo
     route({
       method: "post",
       path: "/api/v1/init/batch",
+      access: "session",
       operation: "init:batch",
       summary: "Make a worker's sessions on several resources",
       body: InitBatchRequest,
       badBody: "unprocessable",
       enveloped: true,
       statuses: { 207: "Some sessions could not be initialized", 500: "None could" },
-      async handle({ body, tenant, outgoing }) {
-        const caller = toCaller(tenant, body.worker_id);
+      async handle({ body, identity, outgoing }) {
+        const caller = toCaller(identity, body.worker_id);
         const wait = new ClientWait(outgoing);
-        for (const resource of Object.keys(body.resource_configs)) checkName("resource_configs", resource);
+        for (const resource of Object.keys(body.resource_configs)) {
+          demand(identity, "session", checkName("resource_configs", resource));
+        }
         const results = await Promise.all(
           Object.entries(body.resource_configs).map(
             async ([resource, config]) =>
@@ -60,6 +66,7 @@ export function initRoutes(engine: Engine, folder: ConfigFolder): readonly AnyRo
     route({
       method: "post",
       path: "/api/v1/init/from-config",
+      access: "server:read",
       operation: "init:from_config",
       summary: "Read a config file of the server's config folder",
       description: "Secrets are masked, placeholders are not filled in, nothing is initialized.",
@@ -67,8 +74,8 @@ export function initRoutes(engine: Engine, folder: ConfigFolder): readonly AnyRo
       badBody: "unprocessable",
       enveloped: true,
       statuses: { 404: "There is no such file in the config folder" },
-      async handle({ body, tenant }) {
-        toCaller(tenant, body.worker_id);
+      async handle({ body, identity }) {
+        toCaller(identity, body.worker_id);
         const config = await folder.read(body.config_path);
         const overrides = body.override_params ?? {};
         const known = Object.entries(overrides).filter(([key]) => Object.hasOwn(config, key));

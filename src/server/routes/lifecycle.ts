@@ -1,5 +1,6 @@
 import { WorkerRequest } from "../../core/protocol.ts";
 import type { Engine } from "../../engine/engine.ts";
+import { mayDo } from "../auth/identity.ts";
 import { toCaller } from "../caller.ts";
 import { succeed } from "../reply.ts";
 import { type AnyRoute, route } from "../route.ts";
@@ -11,12 +12,13 @@ export function lifecycleRoutes(engine: Engine): readonly AnyRoute[] {
     route({
       method: "post",
       path: "/api/v1/lifecycle/heartbeat",
+      access: "session",
       operation: "session:heartbeat",
       summary: "Keep a worker's sessions alive",
       body: WorkerRequest,
       enveloped: true,
-      handle({ body, tenant }) {
-        const sessions = router.heartbeat(toCaller(tenant, body.worker_id));
+      handle({ body, identity }) {
+        const sessions = router.heartbeat(toCaller(identity, body.worker_id));
         return succeed(
           { operation: "session:heartbeat" },
           {
@@ -30,12 +32,15 @@ export function lifecycleRoutes(engine: Engine): readonly AnyRoute[] {
     route({
       method: "post",
       path: "/api/v1/lifecycle/status",
+      access: "read",
       operation: "session:status",
       summary: "Tell what a worker has",
       body: WorkerRequest,
       enveloped: true,
-      handle({ body, tenant }) {
-        const sessions = router.list(toCaller(tenant, body.worker_id));
+      handle({ body, identity }) {
+        const sessions = router
+          .list(toCaller(identity, body.worker_id))
+          .filter(({ resource }) => mayDo(identity, "read", resource));
         return succeed(
           { operation: "session:status" },
           {
@@ -60,14 +65,17 @@ export function lifecycleRoutes(engine: Engine): readonly AnyRoute[] {
     route({
       method: "post",
       path: "/api/v1/worker/disconnect",
+      access: "session",
       operation: "session:disconnect",
       summary: "End all of a worker's sessions",
       description: "Running calls end first.",
       body: WorkerRequest,
       badBody: "unprocessable",
       enveloped: true,
-      async handle({ body, tenant }) {
-        const sessions = router.list(toCaller(tenant, body.worker_id));
+      async handle({ body, identity }) {
+        const sessions = router
+          .list(toCaller(identity, body.worker_id))
+          .filter(({ resource }) => mayDo(identity, "session", resource));
         await Promise.all(sessions.map((session) => router.destroy(session, "disconnected")));
         return succeed(
           { operation: "session:disconnect" },

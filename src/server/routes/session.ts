@@ -10,6 +10,7 @@ import type { ResourceRouter } from "../../engine/router.ts";
 import type { SessionRecord } from "../../engine/session-record.ts";
 import type { Caller } from "../../engine/session-table.ts";
 import { nearNames } from "../../core/near-names.ts";
+import { demand, mayDo } from "../auth/identity.ts";
 import { checkName, toCaller } from "../caller.ts";
 import { ClientWait } from "../disconnect.ts";
 import { fail, succeed } from "../reply.ts";
@@ -22,6 +23,7 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
     route({
       method: "post",
       path: "/api/v1/session/create",
+      access: "session",
       operation: "session:create",
       summary: "Make a worker's session on a resource",
       description:
@@ -29,9 +31,10 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
       body: SessionCreateRequest,
       enveloped: true,
       statuses: { 500: "The session could not be initialized" },
-      async handle({ body, tenant, outgoing }) {
-        const caller = toCaller(tenant, body.worker_id);
+      async handle({ body, identity, outgoing }) {
+        const caller = toCaller(identity, body.worker_id);
         const resource = checkName("resource_type", body.resource_type);
+        demand(identity, "session", resource);
         const meta = { operation: "session:create", resourceType: resource };
         try {
           const { record, how } = await router.create(
@@ -83,16 +86,18 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
     route({
       method: "post",
       path: "/api/v1/session/destroy",
+      access: "session",
       operation: "session:destroy",
       summary: "End a worker's session on a resource",
       description: "Running calls end first; `force` cancels them.",
       body: SessionDestroyRequest,
       enveloped: true,
       statuses: { 404: "The worker has no such session" },
-      async handle({ body, tenant }) {
+      async handle({ body, identity }) {
+        demand(identity, "session", body.resource_type);
         const record = findSession(
           router,
-          toCaller(tenant, body.worker_id),
+          toCaller(identity, body.worker_id),
           body.resource_type,
           body.target_session_id,
         );
@@ -111,14 +116,15 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
     route({
       method: "post",
       path: "/api/v1/session/list",
+      access: "read",
       operation: "session:list",
       summary: "List a worker's sessions",
       body: SessionListRequest,
       enveloped: true,
-      handle({ body, tenant }) {
+      handle({ body, identity }) {
         const sessions = router
-          .list(toCaller(tenant, body.worker_id))
-          .filter((record) => (body.resource_type ?? record.resource) === record.resource);
+          .list(toCaller(identity, body.worker_id))
+          .filter(({ resource }) => (body.resource_type ?? resource) === resource && mayDo(identity, "read", resource));
         return succeed(
           { operation: "session:list" },
           {
@@ -132,13 +138,14 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
     route({
       method: "post",
       path: "/api/v1/session/refresh",
+      access: "session",
       operation: "session:refresh",
       summary: "Let one session, or all of a worker's, live longer",
       body: SessionRefreshRequest,
       enveloped: true,
       statuses: { 404: "The worker has no such session" },
-      handle({ body, tenant }) {
-        const caller = toCaller(tenant, body.worker_id);
+      handle({ body, identity }) {
+        const caller = toCaller(identity, body.worker_id);
         const ttlMs = typeof body.extend_ttl === "number" ? body.extend_ttl * 1000 : undefined;
         const expiry = (record: SessionRecord) => {
           router.renew(record, ttlMs);
@@ -146,6 +153,7 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
         };
         const { resource_type: resource } = body;
         if (resource !== undefined && resource !== null) {
+          demand(identity, "session", resource);
           const record = findSession(router, caller, resource, body.target_session_id);
           return succeed(
             { operation: "session:refresh", resourceType: resource, sessionId: record.id },
@@ -157,7 +165,7 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
             },
           );
         }
-        const records = router.list(caller);
+        const records = router.list(caller).filter((record) => mayDo(identity, "session", record.resource));
         const details = records.map((record) => [record.resource, { status: "refreshed", expires_at: expiry(record) }]);
         return succeed(
           { operation: "session:refresh" },

@@ -9,6 +9,7 @@ export function toolRoutes({ catalog }: Engine): readonly AnyRoute[] {
     route({
       method: "get",
       path: "/api/v1/tools",
+      access: "key",
       operation: "tools:list",
       summary: "List the tools with their parameter and result schemas",
       description: "`include_hidden=true` adds the hidden ones.",
@@ -21,6 +22,7 @@ export function toolRoutes({ catalog }: Engine): readonly AnyRoute[] {
     route({
       method: "get",
       path: "/api/v1/tools/:name/schema",
+      access: "key",
       operation: "tools:schema",
       summary: "Describe one tool, by any name that an action may use",
       enveloped: false,

@@ -1,6 +1,7 @@
 import { ToolyardError } from "../../core/errors.ts";
 import { WarmupRequest } from "../../core/protocol.ts";
 import type { Engine } from "../../engine/engine.ts";
+import { demand } from "../auth/identity.ts";
 import { checkName } from "../caller.ts";
 import { type AnyRoute, route } from "../route.ts";
 
@@ -15,13 +16,15 @@ export function warmupRoutes({ catalog, router }: Engine): readonly AnyRoute[] {
     route({
       method: "post",
       path: "/api/v1/warmup",
+      access: "session",
       operation: "warmup",
       summary: "Warm backends up, all of them by default",
       body: WarmupRequest,
       badBody: "unprocessable",
       enveloped: false,
-      async handle({ body }) {
+      async handle({ body, identity }) {
         const names = body.backends?.map((name) => checkName("backends", name)) ?? [...catalog.mounts.keys()];
+        for (const name of names) demand(identity, "session", name);
         const errors = new Map<string, string>();
         await Promise.all(
           names.map(async (name) => {
@@ -44,6 +47,7 @@ export function warmupRoutes({ catalog, router }: Engine): readonly AnyRoute[] {
     route({
       method: "get",
       path: "/api/v1/warmup/status",
+      access: "key",
       operation: "warmup:status",
       summary: "Tell which backends are warm",
       enveloped: false,

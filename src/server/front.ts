@@ -1,0 +1,92 @@
+import type { HttpBindings } from "@hono/node-server";
+import type { Logger } from "../core/context.ts";
+import { ToolyardError } from "../core/errors.ts";
+import type { Doorkeeper } from "./auth/doorkeeper.ts";
+import { ANYONE, type Identity } from "./auth/identity.ts";
+import type { Cors } from "./cors.ts";
+import type { HostGuard } from "./guard.ts";
+import { fail, toResponse } from "./reply.ts";
+import type { AnyRoute } from "./route.ts";
+
+/** What a handler finds beside the request: node's own objects, and who calls. */
+export interface Env extends HttpBindings {
+  identity: Identity;
+}
+
+/** What answers a request, in the shape that node-server calls. */
+export type FetchHandler = (request: Request, env: HttpBindings) => Response | Promise<Response>;
+
+export interface FrontOptions {
+  readonly routes: readonly AnyRoute[];
+  readonly guard: HostGuard;
+  readonly cors: Cors;
+  readonly door: Doorkeeper;
+  readonly logger: Logger;
+}
+
+type Inner = (request: Request, env: Env) => Response | Promise<Response>;
+
+/** Lets a request through to the routes once its host, its origin and its key are found good. */
+export function createFront({ routes, guard, cors, door, logger }: FrontOptions, inner: Inner): FetchHandler {
+  const openPaths = new Set(routes.filter(({ access }) => access === "anyone").map(({ path }) => path));
+  const purposeOf = toPurposes(routes);
+  const refuse = (error: unknown): Response => toRefusal(error, logger);
+  const enter = (request: Request, env: HttpBindings, identity: Identity) =>
+    inner(request, Object.assign(env, { identity }));
+
+  const admit = (request: Request, env: HttpBindings): Response | Promise<Response> => {
+    if (door.open) return enter(request, env, ANYONE);
+    const { url = "/" } = env.incoming;
+    const path = pathOf(url);
+    if (openPaths.has(path)) return enter(request, env, ANYONE);
+    try {
+      const allowTicket = path.length === url.length ? undefined : purposeOf(path);
+      const identity = door.authenticate(env.incoming, { allowTicket });
+      if (!(identity instanceof Promise)) return enter(request, env, identity);
+      return identity.then((known) => enter(request, env, known), refuse);
+    } catch (error) {
+      return refuse(error);
+    }
+  };
+
+  return (request, env) => {
+    const refusal = guard.check(env.incoming);
+    if (refusal !== undefined) return refuse(refusal);
+    const { origin } = env.incoming.headers;
+    if (origin === undefined || !guard.allows(origin)) return admit(request, env);
+    // A browser asks first without its key.
+    const answer = cors.preflight(env.incoming) ?? admit(request, env);
+    return answer instanceof Response
+      ? cors.allow(origin, answer)
+      : answer.then((response) => cors.allow(origin, response));
+  };
+}
+
+function pathOf(url: string): string {
+  const query = url.indexOf("?");
+  return query === -1 ? url : url.slice(0, query);
+}
+
+/** Finds what a ticket must be for to open a path. */
+function toPurposes(routes: readonly AnyRoute[]): (path: string) => string | undefined {
+  const streams = routes.flatMap(({ path, ticketPurpose }) =>
+    ticketPurpose === undefined ? [] : [{ pattern: new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}$`), ticketPurpose }],
+  );
+  return (path) => streams.find(({ pattern }) => pattern.test(path))?.ticketPurpose;
+}
+
+/** Answers who is not let in, with the headers that HTTP has for it. */
+export function toRefusal(error: unknown, logger: Logger): Response {
+  let known: ToolyardError;
+  if (ToolyardError.is(error)) known = error;
+  else {
+    logger.error({ err: error }, "a request could not be authenticated");
+    known = new ToolyardError("internal_error", "The server failed unexpectedly", { cause: error });
+  }
+  const retryAfterMs = Number(known.details?.["retry_after_ms"] ?? 0);
+  const headers = {
+    ...(known.status === 401 && { "www-authenticate": 'Bearer realm="toolyard"' }),
+    ...(retryAfterMs > 0 && { "retry-after": String(Math.ceil(retryAfterMs / 1000)) }),
+  };
+  return toResponse({ ...fail({ operation: "http" }, known), headers });
+}
