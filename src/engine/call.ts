@@ -7,7 +7,7 @@ import type { Session } from "../core/session.ts";
 import type { CatalogEntry } from "./catalog.ts";
 import { type CancelSource, type Deadline, fromSignal } from "./deadline.ts";
 import type { ToolExecutor } from "./executor.ts";
-import type { Lease } from "./router.ts";
+import type { Lease } from "./session-request.ts";
 import type { SerialQueue } from "./serial-queue.ts";
 import type { LeaseHolder, SessionRecord } from "./session-record.ts";
 import type { Caller } from "./session-table.ts";

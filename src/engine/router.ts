@@ -6,34 +6,12 @@ import { type Departed, DepartedSessions } from "./departed-sessions.ts";
 import { Lifecycle, type LifecycleDeps } from "./lifecycle.ts";
 import { hasSessions, type Mount } from "./mount.ts";
 import { SessionCleaner } from "./session-cleaner.ts";
-import { toSessionConfig } from "./session-config.ts";
 import { SessionInitializer } from "./session-initializer.ts";
-import { toSessionId, toSessionName } from "./session-name.ts";
-import { type EndReason, type LeaseHolder, SessionRecord } from "./session-record.ts";
+import { SessionMaker } from "./session-maker.ts";
+import type { EndReason, LeaseHolder, SessionRecord } from "./session-record.ts";
+import type { AcquireOptions, CreateRequest, CreateResult, DestroyOptions, Lease } from "./session-request.ts";
 import { type Caller, SessionTable } from "./session-table.ts";
-
-/** What an explicit create asks for. */
-export interface CreateRequest extends Caller {
-  readonly resource: string;
-  readonly config: Readonly<Record<string, unknown>>;
-  readonly customName?: string | undefined;
-  readonly ttlMs?: number | undefined;
-  readonly autoExtend?: boolean | undefined;
-}
-
-/** `created` by this request, `adopted` from a temporary one, or `exists` already. */
-export interface CreateResult {
-  readonly record: SessionRecord;
-  readonly how: "created" | "adopted" | "exists";
-}
-
-/** A session held for one call: nothing ends it before `release`. */
-export interface Lease {
-  readonly record: SessionRecord;
-  /** The worker's session that had gone before without its doing, if one had. */
-  readonly departed: Departed | undefined;
-  release(): void;
-}
+import { SessionTimes } from "./session-times.ts";
 
 /**
  * Keeps one session per worker and resource, and runs its lifecycle.
@@ -47,17 +25,19 @@ export class ResourceRouter {
   readonly #lifecycles = new Map<string, Lifecycle>();
   readonly #cleaner: SessionCleaner;
   readonly #initializer: SessionInitializer;
+  readonly #times: SessionTimes;
+  readonly #maker: SessionMaker;
   readonly #departed = new DepartedSessions();
-  readonly #mounts: ReadonlyMap<string, Mount>;
   readonly #deps: LifecycleDeps;
   readonly #bus: EventBus;
   #closed = false;
 
   constructor(mounts: ReadonlyMap<string, Mount>, deps: LifecycleDeps, bus: EventBus) {
-    this.#mounts = mounts;
     this.#deps = deps;
     this.#bus = bus;
     for (const mount of mounts.values()) this.#lifecycles.set(mount.resource, new Lifecycle(mount, deps));
+    this.#times = new SessionTimes(deps.clock, deps.limits);
+    this.#maker = new SessionMaker(mounts, this.#table, this.#times, deps.clock);
     this.#cleaner = new SessionCleaner(this.#lifecycles, deps);
     this.#initializer = new SessionInitializer(this.#lifecycles, this.#cleaner, deps);
   }
@@ -91,19 +71,10 @@ export class ResourceRouter {
    * @throws ToolyardError session_init_failed; session_expired, session_lost or session_not_found when `sessionId` is not
    *   the live session; the deadline's reason when it ends first.
    */
-  acquire(
-    mount: Mount,
-    caller: Caller,
-    holder: LeaseHolder,
-    options: {
-      readonly deadline: CancelSource;
-      readonly sessionId?: string | undefined;
-      readonly held?: SessionRecord | undefined;
-    },
-  ): Lease | Promise<Lease> {
+  acquire(mount: Mount, caller: Caller, holder: LeaseHolder, options: AcquireOptions): Lease | Promise<Lease> {
     const { held, sessionId } = options;
     const { resource } = mount;
-    let record = held !== undefined && (sessionId ?? held.id) === held.id ? held : this.#live(caller, resource);
+    let record = held !== undefined && (sessionId ?? held.id) === held.id ? held : this.find(caller, resource);
     if (sessionId !== undefined && record?.id !== sessionId) throw this.#departed.explain(sessionId, caller, resource);
     const departed = record === undefined ? this.#departed.lastOf(caller, resource) : undefined;
     record ??= this.#make({ ...caller, resource, config: {} }, true);
@@ -140,31 +111,32 @@ export class ResourceRouter {
 
   /** Finds the worker's live session on a resource. */
   find(caller: Caller, resource: string): SessionRecord | undefined {
-    return this.#live(caller, resource);
+    const record = this.#table.get(caller, resource);
+    if (record === undefined || !this.#times.isOver(record)) return record;
+    this.#expire(record);
+    return undefined;
   }
 
   /** Lists the worker's live sessions. */
   list(caller: Caller): readonly SessionRecord[] {
-    return this.#table.listOf(caller).filter((record) => this.#live(record, record.resource) === record);
+    return this.#table.listOf(caller).filter((record) => this.find(record, record.resource) === record);
   }
 
   /** Lets a session live for `ttlMs` from now. */
-  renew(record: SessionRecord, ttlMs = record.ttlMs): void {
-    const { clock } = this.#deps;
-    record.expiresAt = clock.now() + this.#toTtl(ttlMs);
-    record.lastActivity = clock.date();
+  renew(record: SessionRecord, ttlMs?: number): void {
+    this.#times.renew(record, ttlMs);
   }
 
   /** Renews every session of a worker that extends itself, and lists the live ones. */
   heartbeat(caller: Caller): readonly SessionRecord[] {
     const records = this.list(caller);
-    for (const record of records) this.#touch(record);
+    for (const record of records) this.#times.touch(record);
     return records;
   }
 
   /** When the session ends if nothing renews it. */
   expiryDate(record: SessionRecord): Date {
-    return new Date(this.#deps.clock.date().getTime() + (record.expiresAt - this.#deps.clock.now()));
+    return this.#times.expiryDate(record);
   }
 
   /**
@@ -172,11 +144,7 @@ export class ResourceRouter {
    *
    * Resolves with whether that is over; after `destroyWaitMs` it goes on without the caller.
    */
-  async destroy(
-    record: SessionRecord,
-    reason: EndReason,
-    options: { readonly force?: boolean } = {},
-  ): Promise<boolean> {
+  async destroy(record: SessionRecord, reason: EndReason, options: DestroyOptions = {}): Promise<boolean> {
     this.#end(record, reason);
     if (options.force === true) {
       const cause = new ToolyardError("cancelled", `The session ${record.id} was destroyed`);
@@ -188,7 +156,7 @@ export class ResourceRouter {
 
   /** Ends every idle session whose time is over. */
   sweep(): number {
-    const expired = this.#table.list().filter((record) => this.#isExpired(record));
+    const expired = this.#table.list().filter((record) => this.#times.isOver(record));
     for (const record of expired) this.#expire(record);
     return expired.length;
   }
@@ -209,24 +177,13 @@ export class ResourceRouter {
     return records.length;
   }
 
-  #live(caller: Caller, resource: string): SessionRecord | undefined {
-    const record = this.#table.get(caller, resource);
-    if (record === undefined || !this.#isExpired(record)) return record;
-    this.#expire(record);
-    return undefined;
-  }
-
-  #isExpired(record: SessionRecord): boolean {
-    return !record.leased && record.state === "active" && record.expiresAt <= this.#deps.clock.now();
-  }
-
   #expire(record: SessionRecord): void {
     this.#departed.add(record, "expired");
     this.#end(record, "expired");
   }
 
   #obtain(request: CreateRequest): CreateResult {
-    const live = this.#live(request, request.resource);
+    const live = this.find(request, request.resource);
     const special = Object.keys(request.config).length > 0 || request.customName !== undefined;
     if (live === undefined || (live.temporary && special)) {
       // Made before the one it replaces ends: a config that is refused changes nothing.
@@ -237,34 +194,14 @@ export class ResourceRouter {
     if (!live.temporary) return { record: live, how: "exists" };
     live.temporary = false;
     live.autoExtend = request.autoExtend ?? live.autoExtend;
-    live.ttlMs = this.#toTtl(request.ttlMs ?? live.ttlMs);
+    live.ttlMs = this.#times.toTtl(request.ttlMs ?? live.ttlMs);
     this.renew(live);
     return { record: live, how: "adopted" };
   }
 
   #make(request: CreateRequest, temporary: boolean): SessionRecord {
-    const { clock, limits } = this.#deps;
-    const mount = this.#mounts.get(request.resource);
-    const config = mount === undefined ? request.config : toSessionConfig(mount.backend, request.config);
-    const count = this.#table.count(request, request.resource);
-    const name = toSessionName(request.resource, request.workerId, count, request.customName);
-    const ttlMs = this.#toTtl(request.ttlMs ?? limits.sessionTtlMs);
-    const record = new SessionRecord({
-      id: toSessionId(name),
-      name,
-      workerId: request.workerId,
-      tenant: request.tenant,
-      resource: request.resource,
-      config,
-      mount,
-      customName: request.customName,
-      temporary,
-      ttlMs,
-      autoExtend: request.autoExtend ?? true,
-      createdAt: clock.date(),
-      expiresAt: clock.now() + ttlMs,
-    });
-    this.#table.add(record);
+    const record = this.#maker.make(request, temporary);
+    const { mount } = record;
     if (mount !== undefined && hasSessions(mount.backend)) {
       record.ready = this.#initialize(record, mount);
       // Whoever waits is told; when nobody does, it is no unhandled rejection.
@@ -274,10 +211,6 @@ export class ResourceRouter {
       record.initialized = true;
     }
     return record;
-  }
-
-  #toTtl(ms: number): number {
-    return Math.min(ms, this.#deps.limits.maxSessionTtlMs);
   }
 
   async #initialize(record: SessionRecord, mount: Mount): Promise<void> {
@@ -298,28 +231,21 @@ export class ResourceRouter {
     // Each lease is its own entry, also for a holder that comes twice.
     const entry: LeaseHolder = { cancel: (reason) => holder.cancel(reason) };
     record.holders.add(entry);
-    this.#touch(record);
+    this.#times.touch(record);
     return {
       record,
       departed,
       release: () => {
         if (!record.holders.delete(entry)) return;
-        this.#touch(record);
+        this.#times.touch(record);
         if (record.leased) return;
         record.onDrained?.();
-        if (record.state === "initializing" || !record.initialized) this.#abandon(record);
+        if (!record.initialized) this.#abandon(record);
         else if (record.temporary) this.#end(record, "temporary");
       },
     };
   }
 
-  #touch(record: SessionRecord): void {
-    const { clock } = this.#deps;
-    record.lastActivity = clock.date();
-    if (record.autoExtend) record.expiresAt = Math.max(record.expiresAt, clock.now() + record.ttlMs);
-  }
-
-  /** Ends an initialize that nobody waits for any more. */
   #abandon(record: SessionRecord): void {
     record.initialization.cancel(new ToolyardError("cancelled", "Nobody waits for the session any more"));
     this.#end(record, "cancelled");

@@ -4,7 +4,7 @@ import type { CallRequest } from "../../src/engine/call.ts";
 import { Cancellation, type CancelSource } from "../../src/engine/deadline.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import { defaultLimits, type EngineLimits } from "../../src/engine/limits.ts";
-import type { CreateRequest } from "../../src/engine/router.ts";
+import type { CreateRequest } from "../../src/engine/session-request.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { recordingLogger } from "./recording-logger.ts";
 

@@ -1,0 +1,54 @@
+import type { Clock } from "../core/clock.ts";
+import type { Mount } from "./mount.ts";
+import { toSessionConfig } from "./session-config.ts";
+import { toSessionId, toSessionName } from "./session-name.ts";
+import { SessionRecord } from "./session-record.ts";
+import type { CreateRequest } from "./session-request.ts";
+import type { SessionTable } from "./session-table.ts";
+import type { SessionTimes } from "./session-times.ts";
+
+/** Makes the records of sessions and puts them into the table. */
+export class SessionMaker {
+  readonly #mounts: ReadonlyMap<string, Mount>;
+  readonly #table: SessionTable;
+  readonly #times: SessionTimes;
+  readonly #clock: Clock;
+
+  constructor(mounts: ReadonlyMap<string, Mount>, table: SessionTable, times: SessionTimes, clock: Clock) {
+    this.#mounts = mounts;
+    this.#table = table;
+    this.#times = times;
+    this.#clock = clock;
+  }
+
+  /**
+   * Makes a session that is yet to be initialized, in the place of the worker's last one on the resource.
+   *
+   * @throws ToolyardError invalid_input for a config that the backend refuses;
+   *   then nothing has changed.
+   */
+  make(request: CreateRequest, temporary: boolean): SessionRecord {
+    const { resource, workerId, tenant, customName } = request;
+    const mount = this.#mounts.get(resource);
+    const config = mount === undefined ? request.config : toSessionConfig(mount.backend, request.config);
+    const name = toSessionName(resource, workerId, this.#table.count(request, resource), customName);
+    const ttlMs = this.#times.toTtl(request.ttlMs);
+    const record = new SessionRecord({
+      id: toSessionId(name),
+      name,
+      workerId,
+      tenant,
+      resource,
+      config,
+      mount,
+      customName,
+      temporary,
+      ttlMs,
+      autoExtend: request.autoExtend ?? true,
+      createdAt: this.#clock.date(),
+      expiresAt: this.#clock.now() + ttlMs,
+    });
+    this.#table.add(record);
+    return record;
+  }
+}

@@ -1,0 +1,84 @@
+import type { IdempotencyRecord, IdempotencyStore } from "../../core/store.ts";
+import type { OpenGate } from "../open-gate.ts";
+import type { Database } from "./load-driver.ts";
+import type { WriteQueue } from "./write-queue.ts";
+
+const COLUMNS = `tenant, key, fingerprint, state, answer, instance, created_at AS createdAt`;
+
+/** Idempotency records in a table; its unique index decides between callers of one key. */
+export class SqliteIdempotency implements IdempotencyStore {
+  readonly #gate: OpenGate;
+  readonly #queue: WriteQueue;
+  readonly #insert;
+  readonly #retake;
+  readonly #select;
+  readonly #finish;
+  readonly #release;
+  readonly #markUnknown;
+  readonly #prune;
+
+  constructor(gate: OpenGate, queue: WriteQueue, database: Database) {
+    this.#gate = gate;
+    this.#queue = queue;
+    this.#insert = database.prepare<[string, string, string, string, number]>(
+      `INSERT INTO idempotency (tenant, key, fingerprint, state, instance, created_at) VALUES (?, ?, ?, 'running', ?, ?)
+       ON CONFLICT (tenant, key) DO NOTHING`,
+    );
+    this.#retake = database.prepare<[string, number, string, string, string]>(
+      `UPDATE idempotency SET state = 'running', answer = NULL, instance = ?, created_at = ?
+       WHERE tenant = ? AND key = ? AND fingerprint = ? AND state = 'unknown'`,
+    );
+    this.#select = database.prepare<[string, string], IdempotencyRecord>(
+      `SELECT ${COLUMNS} FROM idempotency WHERE tenant = ? AND key = ?`,
+    );
+    this.#finish = database.prepare<[string, string, string]>(
+      `UPDATE idempotency SET state = 'done', answer = ? WHERE tenant = ? AND key = ? AND state <> 'done'`,
+    );
+    this.#release = database.prepare<[string, string]>(
+      `DELETE FROM idempotency WHERE tenant = ? AND key = ? AND state = 'running'`,
+    );
+    this.#markUnknown = database.prepare<[string]>(
+      `UPDATE idempotency SET state = 'unknown' WHERE state = 'running' AND instance <> ?`,
+    );
+    this.#prune = database.prepare<[number]>(`DELETE FROM idempotency WHERE created_at < ? AND state <> 'running'`);
+  }
+
+  async begin(
+    record: Omit<IdempotencyRecord, "state" | "answer">,
+    options: { readonly retakeUnknown?: boolean | undefined } = {},
+  ): Promise<IdempotencyRecord | null> {
+    this.#gate.check();
+    const { tenant, key, fingerprint, instance, createdAt } = record;
+    return await this.#queue.write(() => {
+      if (this.#insert.run(tenant, key, fingerprint, instance, createdAt).changes === 1) return null;
+      const retaken =
+        options.retakeUnknown === true && this.#retake.run(instance, createdAt, tenant, key, fingerprint).changes === 1;
+      return retaken ? null : (this.#select.get(tenant, key) ?? null);
+    });
+  }
+
+  async get(tenant: string, key: string): Promise<IdempotencyRecord | null> {
+    this.#gate.check();
+    return this.#select.get(tenant, key) ?? null;
+  }
+
+  async finish(tenant: string, key: string, answer: string): Promise<void> {
+    this.#gate.check();
+    await this.#queue.write(() => this.#finish.run(answer, tenant, key));
+  }
+
+  async release(tenant: string, key: string): Promise<void> {
+    this.#gate.check();
+    await this.#queue.write(() => this.#release.run(tenant, key));
+  }
+
+  async markUnknown(exceptInstance: string): Promise<number> {
+    this.#gate.check();
+    return await this.#queue.write(() => this.#markUnknown.run(exceptInstance).changes);
+  }
+
+  async prune(createdBefore: number): Promise<number> {
+    this.#gate.check();
+    return await this.#queue.write(() => this.#prune.run(createdBefore).changes);
+  }
+}
