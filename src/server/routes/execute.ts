@@ -1,15 +1,18 @@
+import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
 import { type BatchItem, BatchRequest, ExecuteRequest } from "../../core/protocol.ts";
 import { ToolyardError } from "../../core/errors.ts";
-import { executeBatch, type BatchResult } from "../../engine/batch.ts";
+import { type BatchResult, type CallRunner, executeBatch } from "../../engine/batch.ts";
 import type { CallRequest } from "../../engine/call.ts";
 import type { CancelSource } from "../../engine/deadline.ts";
 import type { Engine } from "../../engine/engine.ts";
+import { checkKey } from "../../engine/idempotency.ts";
 import type { Caller } from "../../engine/session-table.ts";
 import { toCaller } from "../caller.ts";
 import { ClientWait } from "../disconnect.ts";
 import { fail, type Reply, succeed, toEnvelope, toReply } from "../reply.ts";
 import { type AnyRoute, route } from "../route.ts";
+import { toJobReply } from "./jobs.ts";
 
 /** `/execute` and `/execute/batch`: run tools. */
 export function executeRoutes(engine: Engine): readonly AnyRoute[] {
@@ -17,6 +20,7 @@ export function executeRoutes(engine: Engine): readonly AnyRoute[] {
     route({
       method: "post",
       path: "/api/v1/execute",
+      access: "execute",
       aliases: ["/execute"],
       operation: "execute",
       summary: "Run one tool for a worker",
@@ -26,19 +30,27 @@ export function executeRoutes(engine: Engine): readonly AnyRoute[] {
       badBody: "unprocessable",
       enveloped: true,
       statuses: {
+        202: "With `async_mode`: the job",
+        409: "The idempotency key was used for another request",
         400: "Unknown or ambiguous tool, wrong params, or a session that could not be made",
         404: "`session_id` is not the worker's live session",
         500: "The tool failed, or took too long",
       },
-      async handle({ body, tenant, outgoing }) {
+      async handle({ body, identity, incoming, outgoing }) {
+        const caller = toCaller(identity, body.worker_id);
+        const key = keyOf(incoming) ?? ownKey(body.request_id);
+        if (body.async_mode) return toJobReply(await engine.jobs.start(toCall(caller, body, body.trace_id, { key })));
         const parent = body.on_disconnect === "cancel" ? new ClientWait(outgoing) : undefined;
-        const caller = toCaller(tenant, body.worker_id);
-        return toReply(await engine.executor.execute(toCall(caller, body, body.trace_id, parent)));
+        const call = toCall(caller, body, body.trace_id, { key, parent });
+        if (key === undefined) return toReply(await engine.executor.execute(call));
+        const { value, replayed } = await engine.calls.execute(call);
+        return markReplayed(toReply(value), replayed);
       },
     }),
     route({
       method: "post",
       path: "/api/v1/execute/batch",
+      access: "execute",
       aliases: ["/execute/batch"],
       operation: "batch:execute",
       summary: "Run several tools for a worker",
@@ -46,12 +58,24 @@ export function executeRoutes(engine: Engine): readonly AnyRoute[] {
       badBody: "unprocessable",
       enveloped: true,
       statuses: { 207: "Some actions failed", 500: "All actions failed" },
-      async handle({ body, tenant, outgoing }) {
+      async handle({ body, identity, incoming, outgoing }) {
         const parent = body.on_disconnect === "cancel" ? new ClientWait(outgoing) : undefined;
-        const caller = toCaller(tenant, body.worker_id);
+        const caller = toCaller(identity, body.worker_id);
+        const key = keyOf(incoming);
+        const keyed = key !== undefined || body.actions.some((item) => typeof item.request_id === "string");
+        let replayed = keyed;
+        const runner: CallRunner = {
+          async execute(request) {
+            const kept = await engine.calls.execute(request);
+            replayed &&= kept.replayed;
+            return kept.value;
+          },
+        };
         const result = await executeBatch(
-          engine.executor,
-          body.actions.map((item) => toCall(caller, item, body.trace_id, parent)),
+          keyed ? runner : engine.executor,
+          body.actions.map((item, index) =>
+            toCall(caller, item, body.trace_id, { key: itemKey(key, index, item.request_id), parent }),
+          ),
           {
             parallel: body.parallel,
             stopOnError: body.stop_on_error,
@@ -59,7 +83,9 @@ export function executeRoutes(engine: Engine): readonly AnyRoute[] {
           },
           engine.limits,
         );
-        return toBatchReply(result, body.trace_id ?? undefined);
+        // Identical answers have identical bodies, so the envelope of a keyed batch has a trace id that was kept.
+        const traceId = body.trace_id ?? (keyed ? result.results[0]?.meta.trace_id : undefined);
+        return markReplayed(toBatchReply(result, traceId), replayed);
       },
     }),
   ];
@@ -71,7 +97,7 @@ function toCall(
   caller: Caller,
   body: CallBody,
   traceId: string | null | undefined,
-  parent: CancelSource | undefined,
+  { key, parent }: { readonly key: string | undefined; readonly parent?: CancelSource | undefined },
 ): CallRequest {
   return {
     caller,
@@ -81,7 +107,28 @@ function toCall(
     sessionId: body.session_id ?? undefined,
     traceId: traceId ?? undefined,
     parent,
+    idempotencyKey: key,
   };
+}
+
+/** @throws ToolyardError invalid_input */
+function keyOf({ headers }: IncomingMessage): string | undefined {
+  const key = headers["idempotency-key"];
+  return typeof key === "string" ? checkKey("Idempotency-Key", key) : undefined;
+}
+
+/** A space separates the batch's key from the item's place: no key that a caller chose has one. */
+function itemKey(key: string | undefined, index: number, own: string | null | undefined): string | undefined {
+  return ownKey(own) ?? (key === undefined ? undefined : `${key} ${index}`);
+}
+
+/** @throws ToolyardError invalid_input */
+function ownKey(requestId: string | null | undefined): string | undefined {
+  return typeof requestId === "string" ? checkKey("request_id", requestId) : undefined;
+}
+
+function markReplayed(reply: Reply, replayed: boolean): Reply {
+  return replayed ? { ...reply, headers: { ...reply.headers, "idempotency-replayed": "true" } } : reply;
 }
 
 function toBatchReply({ results, total, executed, successCount }: BatchResult, traceId: string | undefined): Reply {
