@@ -1,0 +1,74 @@
+import { randomUUID } from "node:crypto";
+import { ToolyardError } from "../core/errors.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { CallRequest } from "./call.ts";
+import { toFailedResult } from "./call-result.ts";
+import type { Catalog } from "./catalog.ts";
+import type { ToolExecutor } from "./executor.ts";
+import { fingerprint } from "./fingerprint.ts";
+import type { Claim, Idempotency, Kept } from "./idempotency.ts";
+
+/** Runs calls that carry an idempotency key, each once. */
+export class KeyedCalls {
+  readonly #executor: ToolExecutor;
+  readonly #catalog: Catalog;
+  readonly #idempotency: Idempotency;
+
+  constructor(executor: ToolExecutor, catalog: Catalog, idempotency: Idempotency) {
+    this.#executor = executor;
+    this.#catalog = catalog;
+    this.#idempotency = idempotency;
+  }
+
+  /** Runs one call, once for each key, and tells whether the answer is an earlier sending's; never rejects. */
+  async execute(request: CallRequest): Promise<Kept<ToolResult>> {
+    const { idempotencyKey: key } = request;
+    if (key === undefined) return { value: await this.#executor.execute(request), replayed: false };
+    try {
+      return await this.#idempotency.once(this.claim(request, key, "call"), request.parent, async (wait) => {
+        let hadEffect = false;
+        const onStart = () => {
+          hadEffect = true;
+          request.observer?.onStart?.();
+        };
+        const value = await this.#executor.execute({
+          ...request,
+          parent: wait,
+          observer: { ...request.observer, onStart },
+        });
+        return { value, hadEffect };
+      });
+    } catch (error) {
+      if (!ToolyardError.is(error)) throw error;
+      return { value: this.#refuse(request, error), replayed: false };
+    }
+  }
+
+  /** Says what a request claims under its key. */
+  claim({ caller, action, params, sessionId }: CallRequest, key: string, kind: "call" | "job"): Claim {
+    return {
+      tenant: caller.tenant,
+      key,
+      fingerprint: fingerprint(kind, caller.workerId, action, params, sessionId ?? null),
+      repeatable: this.#mayRepeat(action),
+    };
+  }
+
+  /** A tool that says so has no further effect when it runs again. */
+  #mayRepeat(action: string): boolean {
+    try {
+      const { annotations } = this.#catalog.resolve(action).tool.definition;
+      return annotations.idempotentHint === true || annotations.readOnlyHint === true;
+    } catch {
+      // The executor says what is wrong with it.
+      return false;
+    }
+  }
+
+  #refuse(request: CallRequest, error: ToolyardError): ToolResult {
+    const traceId = request.traceId ?? randomUUID();
+    const now = 0;
+    const times = { arrivedAt: now, startedAt: undefined, endedAt: now };
+    return toFailedResult({ request, traceId, entry: undefined, call: undefined }, error, times);
+  }
+}

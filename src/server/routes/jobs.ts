@@ -1,0 +1,111 @@
+import { ToolyardError } from "../../core/errors.ts";
+import type { JobRecord } from "../../core/store.ts";
+import type { Engine } from "../../engine/engine.ts";
+import type { Kept } from "../../engine/idempotency.ts";
+import { resultOf } from "../../engine/jobs.ts";
+import { checkName } from "../caller.ts";
+import { ClientWait } from "../disconnect.ts";
+import { type Reply, succeed, toEnvelope } from "../reply.ts";
+import { type AnyRoute, route } from "../route.ts";
+
+const LISTED = { default: 100, maximum: 1_000 };
+
+/** Calls that outlive their connection: how they are, what they came to, and their end. */
+export function jobRoutes({ jobs, limits }: Engine): readonly AnyRoute[] {
+  return [
+    route({
+      method: "get",
+      path: "/api/v1/jobs",
+      access: "read",
+      operation: "job:list",
+      summary: "List jobs, newest first",
+      description:
+        "`worker_id` asks for one worker's; `limit` is 100 by default and 1000 at most. Results are left out.",
+      enveloped: true,
+      async handle({ query, tenant }) {
+        const worker = query.get("worker_id");
+        const records = await jobs.list(tenant, {
+          workerId: worker === null ? undefined : checkName("worker_id", worker),
+          limit: Math.min(readWhole(query, "limit", LISTED.default), LISTED.maximum),
+        });
+        const listed = records.map((record) => describeJob(record));
+        return succeed({ operation: "job:list" }, { jobs: listed, count: listed.length });
+      },
+    }),
+    route({
+      method: "get",
+      path: "/api/v1/jobs/:id",
+      access: "read",
+      operation: "job:get",
+      summary: "Tell how a job is, and its result once it is over",
+      enveloped: true,
+      statuses: { 404: "There is no such job" },
+      async handle({ path, tenant }) {
+        return answer("job:get", await jobs.get(tenant, path["id"] ?? ""));
+      },
+    }),
+    route({
+      method: "get",
+      path: "/api/v1/jobs/:id/wait",
+      access: "read",
+      operation: "job:wait",
+      summary: "Wait for a job's end, and tell how it is",
+      description:
+        "Waits `timeout_ms`, which `limits.job_wait_ms` bounds and is by default; then tells the state as it is.",
+      enveloped: true,
+      statuses: { 404: "There is no such job" },
+      async handle({ path, query, tenant, outgoing }) {
+        const timeoutMs = Math.min(readWhole(query, "timeout_ms", limits.jobWaitMs), limits.jobWaitMs);
+        return answer("job:wait", await jobs.wait(tenant, path["id"] ?? "", timeoutMs, new ClientWait(outgoing)));
+      },
+    }),
+    route({
+      method: "post",
+      path: "/api/v1/jobs/:id/cancel",
+      access: "execute",
+      operation: "job:cancel",
+      summary: "Cancel a job; one that is over stays as it is",
+      enveloped: true,
+      statuses: { 404: "There is no such job" },
+      async handle({ path, tenant }) {
+        return answer("job:cancel", await jobs.cancel(tenant, path["id"] ?? ""));
+      },
+    }),
+  ];
+}
+
+/** Answers a call that became a job. */
+export function toJobReply({ value, replayed }: Kept<JobRecord>): Reply {
+  return {
+    ...answer("execute", value),
+    status: 202,
+    headers: {
+      location: `/api/v1/jobs/${value.id}`,
+      ...(replayed && { "idempotency-replayed": "true" }),
+    },
+  };
+}
+
+function answer(operation: string, record: JobRecord): Reply {
+  const result = resultOf(record);
+  return succeed({ operation }, { ...describeJob(record), result: result === null ? null : toEnvelope(result) });
+}
+
+function describeJob(record: JobRecord): object {
+  return {
+    job_id: record.id,
+    state: record.state,
+    worker_id: record.workerId,
+    action: record.action,
+    created_at: new Date(record.createdAt).toISOString(),
+    ended_at: record.endedAt === null ? null : new Date(record.endedAt).toISOString(),
+    progress: record.progress === null ? null : JSON.parse(record.progress),
+  };
+}
+
+function readWhole(query: URLSearchParams, name: string, fallback: number): number {
+  const text = query.get(name);
+  if (text === null) return fallback;
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new ToolyardError("invalid_input", `${name} takes a whole number`);
+}
