@@ -25,7 +25,7 @@ type Named = (typeof NAMED)[number];
 
 /** FNV-1a, of the field and the name. */
 export function hashName(field: Named, name: string): number {
-  let hash = 0x811c9dc5 ^ NAMED.indexOf(field);
+  let hash = 0x811c9dc5 ^ field.charCodeAt(0) ^ (field.length << 8);
   for (let index = 0; index < name.length; index += 1) hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193);
   return hash >>> 0;
 }
@@ -50,19 +50,17 @@ export function packEvents(events: readonly StoredEvent[]): Segment[] {
 }
 
 function pack(events: readonly StoredEvent[], lines: readonly string[]): Segment {
-  const distinct = NAMED.map(() => new Set<string>());
-  let newestTs = "";
-  for (const event of events) {
-    for (const [index, field] of NAMED.entries()) {
-      const name = event[field];
-      if (name !== undefined) distinct[index]?.add(name);
-    }
-    if (event.ts > newestTs) newestTs = event.ts;
-  }
   const hashes = new Set<number>();
-  for (const [index, field] of NAMED.entries()) {
-    for (const name of distinct[index] ?? []) hashes.add(hashName(field, name));
+  for (const field of NAMED) {
+    // Neighbours often share a name.
+    let previous: string | undefined;
+    for (const event of events) {
+      const name = event[field];
+      if (name !== undefined && name !== previous) hashes.add(hashName(field, name));
+      previous = name;
+    }
   }
+  const newestTs = events.reduce((newest, { ts }) => (ts > newest ? ts : newest), "");
   return {
     firstId: events[0]?.id ?? 0,
     lastId: events.at(-1)?.id ?? 0,

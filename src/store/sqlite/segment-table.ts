@@ -45,8 +45,9 @@ export class SegmentTable {
     this.#before = database.prepare<[number, number], SegmentOutline>(
       `SELECT ${OUTLINE} FROM event_segments WHERE first_id < ? ORDER BY first_id DESC LIMIT ?`,
     );
-    this.#sizes = database.prepare<[], SegmentSize>(
-      `SELECT first_id AS firstId, event_count AS eventCount, size_bytes AS sizeBytes FROM event_segments ORDER BY first_id`,
+    this.#sizes = database.prepare<[number], SegmentSize>(
+      `SELECT first_id AS firstId, event_count AS eventCount, size_bytes AS sizeBytes FROM event_segments
+       ORDER BY first_id DESC LIMIT ?`,
     );
     this.#oldestId = database.prepare<[], number>("SELECT min(first_id) FROM event_segments").pluck();
     this.#head = database.prepare<[], number>("SELECT last_id FROM event_head").pluck();
@@ -80,8 +81,9 @@ export class SegmentTable {
     return this.#before.all(firstId, limit);
   }
 
-  sizes(): SegmentSize[] {
-    return this.#sizes.all();
+  /** Of the newest ones, oldest first. */
+  newestSizes(limit: number): SegmentSize[] {
+    return this.#sizes.all(limit).reverse();
   }
 
   /** `null` for an empty log. */

@@ -2,12 +2,12 @@ import { mergeSegments, SEGMENT_LIMITS, type Segment } from "./event-segment.ts"
 import type { SegmentSize, SegmentTable } from "./segment-table.ts";
 
 /** How many segments of one tier become one of the next: an event is written again at most once a tier. */
-const FAN_IN = 16;
+const FAN_IN = 8;
 
-/** Small batches make tier 0, sixteen of them tier 1, sixteen of those a segment that stays. */
+/** Single events make tier 0, eight of them tier 1, eight of those a segment that stays. A larger batch stays at once. */
 const TIERS = [
-  { events: 16, bytes: 4_096 },
-  { events: 256, bytes: 65_536 },
+  { events: 8, bytes: 4_096 },
+  { events: 64, bytes: 32_768 },
 ] as const;
 
 const STAYS = TIERS.length;
@@ -17,9 +17,9 @@ export class SegmentTail {
   readonly #table: SegmentTable;
   #sizes: SegmentSize[];
 
-  constructor(table: SegmentTable, sizes: readonly SegmentSize[]) {
+  constructor(table: SegmentTable) {
     this.#table = table;
-    this.#sizes = [...sizes];
+    this.#sizes = table.newestSizes(FAN_IN ** (TIERS.length + 1));
     this.#forgetStaying();
   }
 

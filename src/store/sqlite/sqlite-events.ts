@@ -10,7 +10,7 @@ import { SegmentTail } from "./segment-tail.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 /** How much one read does before it ends its page, or lets others go on: outlines looked at, and bytes of events gone through. */
-const READ_LIMITS = { outlines: 256, bytes: 4 * 1_048_576 } as const;
+const READ_LIMITS = { outlines: 1_024, bytes: 4 * 1_048_576 } as const;
 
 /** The event log in segments: one row a batch, and small rows merged. */
 export class SqliteEvents implements EventStore {
@@ -36,7 +36,7 @@ export class SqliteEvents implements EventStore {
     const segments = packEvents(events);
     await this.#queue.write(() => {
       checkEventOrder(events, this.#table.lastId);
-      this.#tail ??= new SegmentTail(this.#table, this.#table.sizes());
+      this.#tail ??= new SegmentTail(this.#table);
       for (const segment of segments) this.#tail.push(segment);
       this.#table.lastId = events.at(-1)?.id ?? this.#table.lastId;
     });
