@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { loadBackends } from "./plugins/load-backends.ts";
 import { toLimits } from "./config/limits.ts";
 import type { Config } from "./config/schema.ts";
@@ -6,6 +7,7 @@ import { toSecurity } from "./config/security.ts";
 import type { Logger } from "./core/context.ts";
 import type { RuntimeSelector } from "./core/runtime.ts";
 import { type RunningServer, startServer } from "./server/server.ts";
+import { openStore, type StoreDriver } from "./store/open-store.ts";
 
 export interface StartOptions {
   readonly config: Config;
@@ -14,9 +16,15 @@ export interface StartOptions {
   /** Wins over the config's. */
   readonly host?: string | undefined;
   readonly port?: number | undefined;
+  /** The folder where state is kept; made if it is not there. @default ".toolyard" in the current folder */
+  readonly dataDir?: string | undefined;
+  /** Wins over the config's; by default `sqlite` when a data folder is given. */
+  readonly store?: StoreDriver | undefined;
   readonly logger: Logger;
   readonly runtimes?: RuntimeSelector;
 }
+
+const DEFAULT_DATA_DIR = ".toolyard";
 
 /** A whole Toolyard: backends, engine, HTTP. */
 export type Toolyard = RunningServer;
@@ -31,7 +39,13 @@ export async function startToolyard({ config, configDir, logger, ...options }: S
   const backends = await loadBackends(config, { configDir, logger, ...(runtimes !== undefined && { runtimes }) });
   const { engine: limits, http } = toLimits(config.limits);
   const { title, description, allowed_hosts: allowedHosts } = config.server;
+  const store = await openStore({
+    // A folder that was named is meant to be used.
+    driver: options.store ?? (options.dataDir === undefined ? config.store.driver : "sqlite"),
+    dataDir: resolve(options.dataDir ?? DEFAULT_DATA_DIR),
+  });
   const server = await startServer({
+    store,
     mounts: backends.map(({ resource, backend }) => ({ resource, backend })),
     limits,
     http,
@@ -44,8 +58,11 @@ export async function startToolyard({ config, configDir, logger, ...options }: S
     allowedOrigins: [...config.server.allowed_origins, ...config.security.allowed_origins],
     ...toSecurity(config.security),
     ...(runtimes !== undefined && { runtimes: async () => runtimes.status(AbortSignal.timeout(10_000)) }),
+  }).catch(async (error: unknown) => {
+    await store.close();
+    throw error;
   });
-  void server.stopped.then(() => runtimes?.close());
+  void server.stopped.then(() => Promise.all([runtimes?.close(), store.close()]));
   if (config.warmup.enabled) warmUp(server, config.warmup.resources, logger);
   return server;
 }

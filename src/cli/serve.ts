@@ -16,7 +16,8 @@ Flags win over the config. It logs to standard error, one line of JSON per event
   --config F     the config file (the package's configs/default.json)
   --port N       the port; 0 for any free one
   --host H       the address to listen on (127.0.0.1)
-  --data DIR     where state is kept (.toolyard)
+  --data DIR     where state is kept (.toolyard); one server at a time
+  --ephemeral    keep state in memory: nothing outlives the server
   --log-level L  ${LOG_LEVELS.join(", ")}
   --json         print where it listens as JSON`,
 
@@ -26,6 +27,7 @@ Flags win over the config. It logs to standard error, one line of JSON per event
       port: { type: "string" },
       host: { type: "string" },
       data: { type: "string" },
+      ephemeral: { type: "boolean" },
       "log-level": { type: "string" },
       json: { type: "boolean" },
     });
@@ -47,7 +49,8 @@ Flags win over the config. It logs to standard error, one line of JSON per event
         logger,
         port,
         host: values.host,
-        ...(values.data !== undefined && { dataDir: values.data }),
+        dataDir: values.data,
+        ...(values.ephemeral === true && { store: "memory" }),
         runtimes,
       });
     } catch (error) {

@@ -75,7 +75,8 @@ export async function spawnServer(options: SpawnOptions): Promise<SpawnedServer>
 function forkServer({ configPath, dataDir, port = 0, entry = ownEntry() }: SpawnOptions): ChildProcess {
   const flags = ["serve", "--port", String(port)];
   if (configPath !== undefined) flags.push("--config", configPath);
-  if (dataDir !== undefined) flags.push("--data", dataDir);
+  // It dies with its parent, and several may run in one folder: it keeps nothing unless told where.
+  flags.push(...(dataDir === undefined ? ["--ephemeral"] : ["--data", dataDir]));
   const isSource = entry.pathname.endsWith(".ts");
   return fork(fileURLToPath(entry), flags, {
     execPath: process.execPath,

@@ -98,6 +98,8 @@ export const configSchema = z
       })
       .prefault({}),
     runtimes: Runtimes.prefault({}),
+    /** Where state is kept: in the data folder, or in the process, which forgets it at its end. */
+    store: z.strictObject({ driver: z.enum(["sqlite", "memory"]).default("sqlite") }).prefault({}),
     limits: limitsSchema.optional(),
     security: securitySchema.prefault({}),
   })

@@ -40,10 +40,20 @@ export const ExecuteRequest = z.object({
   trace_id: z.string().max(MAX_NAME_LENGTH).nullish(),
   /** What a client that goes away does to its call. */
   on_disconnect: z.enum(["cancel", "detach"]).default("cancel"),
+  /** Sent again under the same id, the call runs once; the header `Idempotency-Key` wins. */
+  request_id: z.string().nullish(),
+  /** Answers at once with a job to ask for in place of the result. */
+  async_mode: z.boolean().default(false),
 });
 export type ExecuteRequest = z.infer<typeof ExecuteRequest>;
 
-export const BatchItem = z.object({ action: z.string(), ...CallFields, session_id: z.string().nullish() });
+export const BatchItem = z.object({
+  action: z.string(),
+  ...CallFields,
+  session_id: z.string().nullish(),
+  /** As in a call of its own; by default, the batch's `Idempotency-Key` and the item's place. */
+  request_id: z.string().nullish(),
+});
 export type BatchItem = z.infer<typeof BatchItem>;
 
 export const BatchRequest = z.object({

@@ -2,9 +2,13 @@ import { randomUUID } from "node:crypto";
 import { ToolyardError } from "../core/errors.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { CallRequest } from "./call.ts";
-import type { ToolExecutor } from "./executor.ts";
 import { toFailure } from "./failure.ts";
 import type { EngineLimits } from "./limits.ts";
+
+/** What runs one call of a batch; never rejects. */
+export interface CallRunner {
+  execute(request: CallRequest): Promise<ToolResult>;
+}
 
 /** How a batch is to run. */
 export interface BatchOptions {
@@ -28,7 +32,7 @@ export interface BatchResult {
  * @throws ToolyardError payload_too_large for more than `batchItems` items.
  */
 export async function executeBatch(
-  executor: ToolExecutor,
+  runner: CallRunner,
   requests: readonly CallRequest[],
   options: BatchOptions,
   limits: EngineLimits,
@@ -46,7 +50,7 @@ export async function executeBatch(
   let stopped = false;
   const work = async () => {
     for (const [index, request] of queue) {
-      const result = await executor.execute(request);
+      const result = await runner.execute(request);
       results[index] = result;
       if (!result.ok && options.stopOnError) stopped = true;
       // Checked before the shared iterator moves on, so that no item is taken and then dropped.

@@ -1,15 +1,21 @@
 import type { AnyBackend } from "../../src/core/backend.ts";
+import type { Store } from "../../src/core/store.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { CallRequest } from "../../src/engine/call.ts";
 import { Cancellation, type CancelSource } from "../../src/engine/deadline.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import { defaultLimits, type EngineLimits } from "../../src/engine/limits.ts";
 import type { CreateRequest } from "../../src/engine/session-request.ts";
+import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { recordingLogger } from "./recording-logger.ts";
 
 /** An engine on a clock that the test moves. */
-export function testEngine(backends: readonly AnyBackend[], limits: Partial<EngineLimits> = {}) {
+export function testEngine(
+  backends: readonly AnyBackend[],
+  limits: Partial<EngineLimits> = {},
+  store: Store = createMemoryStore(),
+) {
   const clock = new ManualClock();
   const logger = recordingLogger();
   const engine = new Engine({
@@ -17,6 +23,7 @@ export function testEngine(backends: readonly AnyBackend[], limits: Partial<Engi
     limits: { ...defaultLimits, ...limits },
     logger,
     clock,
+    store,
   });
   engine.start();
   const worker = (workerId: string) => ({ tenant: "default", workerId });

@@ -120,7 +120,14 @@ describe("GET /health and /ready", () => {
       runtimes: async () => ({ quickjs: { up: true } }),
     });
     const health = await server.get("/health");
-    expect([health.status, health.body]).toEqual([200, { status: "healthy", timestamp: START }]);
+    expect([health.status, health.body]).toEqual([
+      200,
+      {
+        status: "healthy",
+        timestamp: START,
+        features: expect.arrayContaining(["idempotency", "jobs"]),
+      },
+    ]);
     await server.post("/api/v1/session/create", { worker_id, resource_type: "counter" });
     const running = server.execute("counter:hold", { gate: "a" });
     await counter.gate("a").arrived();

@@ -8,6 +8,8 @@ import { type AnyRoute, route } from "../route.ts";
 export type RuntimeReport = () => Promise<Readonly<Record<string, unknown>>>;
 
 const HEALTH_TIMEOUT_MS = 5_000;
+/** What this server can do beyond the known protocol, for clients to count on. */
+const FEATURES = ["idempotency", "jobs"];
 
 /** Whether the server lives, and what it can do now. */
 export function healthRoutes(engine: Engine, runtimes: RuntimeReport): readonly AnyRoute[] {
@@ -20,7 +22,10 @@ export function healthRoutes(engine: Engine, runtimes: RuntimeReport): readonly 
       operation: "health",
       summary: "Say that the server lives",
       enveloped: false,
-      handle: () => ({ status: 200, body: { status: "healthy", timestamp: clock.date().toISOString() } }),
+      handle: () => ({
+        status: 200,
+        body: { status: "healthy", timestamp: clock.date().toISOString(), features: FEATURES },
+      }),
     }),
     route({
       method: "get",
