@@ -4,6 +4,7 @@ import type { ToolContext } from "../core/context.ts";
 import type { ToolyardError, Outcome } from "../core/errors.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Session } from "../core/session.ts";
+import type { Ticket } from "./admission-lane.ts";
 import type { CatalogEntry } from "./catalog.ts";
 import { type CancelSource, type Deadline, fromSignal } from "./deadline.ts";
 import type { ToolExecutor } from "./executor.ts";
@@ -37,6 +38,8 @@ export class Call implements LeaseHolder {
   readonly deadline: Deadline;
   outcome: Outcome = "ok";
   lease: Lease | undefined;
+  /** Its slot, once it is admitted; a call that a tool makes has none of its own. */
+  slot: Ticket | undefined;
   /** The line in which it holds the turn. */
   turns: SerialQueue | undefined;
   #left = false;
@@ -52,12 +55,18 @@ export class Call implements LeaseHolder {
     this.deadline.cancel(reason);
   }
 
-  /** Hands the turn and the session on; further calls change nothing. */
+  /** Hands the turn, the session and the slot on; further calls change nothing. */
   leave(): void {
     if (this.#left) return;
     this.#left = true;
     this.turns?.leave();
     this.lease?.release();
+    this.slot?.leave();
+  }
+
+  /** Whether this call, or one that it is made from, holds a slot now. */
+  get admitted(): boolean {
+    return (!this.#left && this.slot !== undefined) || this.request.within?.admitted === true;
   }
 
   /** Finds the session of a resource that this call, or one that it is made from, holds now. */

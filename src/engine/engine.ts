@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from "../core/clock.ts";
 import type { Logger } from "../core/context.ts";
+import { Admission } from "./admission.ts";
 import { EventBus } from "./bus.ts";
 import { Catalog } from "./catalog.ts";
 import { ToolExecutor } from "./executor.ts";
@@ -23,6 +24,7 @@ export class Engine {
   readonly bus = new EventBus();
   readonly catalog: Catalog;
   readonly router: ResourceRouter;
+  readonly admission: Admission;
   readonly executor: ToolExecutor;
   readonly watchdog: LoopWatchdog;
   readonly #sweeper: Sweeper;
@@ -34,6 +36,7 @@ export class Engine {
     this.clock = clock;
     this.catalog = new Catalog(mounts);
     this.router = new ResourceRouter(this.catalog.mounts, { clock, limits, logger }, this.bus);
+    this.admission = new Admission(limits, clock);
     this.watchdog = new LoopWatchdog({
       lagMs: limits.loopLagMs,
       logger,
@@ -43,6 +46,7 @@ export class Engine {
     this.executor = new ToolExecutor({
       catalog: this.catalog,
       router: this.router,
+      admission: this.admission,
       bus: this.bus,
       clock,
       limits,

@@ -4,6 +4,7 @@ import type { Logger } from "../core/context.ts";
 import { type ErrorName, ToolyardError } from "../core/errors.ts";
 import type { EventType } from "../core/events.ts";
 import type { ToolResult } from "../core/result.ts";
+import type { Admission } from "./admission.ts";
 import type { EventBus } from "./bus.ts";
 import { Call, CallContext, type CallRequest } from "./call.ts";
 import { toFailedResult, toSuccess } from "./call-result.ts";
@@ -13,12 +14,14 @@ import { toLastWord, toUnexpectedError } from "./failure.ts";
 import type { EngineLimits } from "./limits.ts";
 import { parseParams } from "./params.ts";
 import { type PlainJson, toPlainJson } from "./plain-json.ts";
+import { Preparation } from "./preparation.ts";
 import type { ResourceRouter } from "./router.ts";
 import type { LoopWatchdog } from "./watchdog.ts";
 
 export interface ExecutorDeps {
   readonly catalog: Catalog;
   readonly router: ResourceRouter;
+  readonly admission: Admission;
   readonly bus: EventBus;
   readonly clock: Clock;
   readonly limits: EngineLimits;
@@ -32,15 +35,17 @@ const LAST_WORD_MS = 250;
 /** What a tool throws when the session it ran in is of no use any more. */
 const STATE_GONE: ReadonlySet<ErrorName> = new Set(["sandbox_dead", "session_lost"]);
 
-/** Runs every call of every door: name, params, session, turn, tool, result. */
+/** Runs every call of every door: name, params, slot, session, turn, tool, result. */
 export class ToolExecutor {
   readonly #deps: ExecutorDeps;
+  readonly #preparation: Preparation;
   readonly #active = new Set<Call>();
   #onIdle: (() => void) | undefined;
   #stopping = false;
 
   constructor(deps: ExecutorDeps) {
     this.#deps = deps;
+    this.#preparation = new Preparation(deps.router, deps.admission);
   }
 
   get activeCount(): number {
@@ -71,7 +76,8 @@ export class ToolExecutor {
       this.#authorize(entry, request);
       const params = parseParams(entry, request.params);
       call = this.#open(request, traceId, entry);
-      await this.#prepare(call);
+      const preparing = this.#preparation.prepare(call);
+      if (preparing !== undefined) await preparing;
       startedAt = clock.now();
       const plain = await this.#run(call, params);
       result = toSuccess(call, plain, times());
@@ -129,34 +135,6 @@ export class ToolExecutor {
     this.#active.add(call);
     this.#emit("call.started", call, { action: entry.fullName });
     return call;
-  }
-
-  /** Warms the backend, leases the session and waits for its turn; on the hot path none of it waits. */
-  async #prepare(call: Call): Promise<void> {
-    const { mount, sessions } = call.entry;
-    const { deadline } = call;
-    if (deadline.ended !== undefined) throw deadline.ended;
-    const { router } = this.#deps;
-    if (!sessions) {
-      const lifecycle = router.lifecycle(mount.resource);
-      if (lifecycle?.warm === false) await lifecycle.warmUp(deadline);
-      return;
-    }
-    const held = call.request.within?.held(mount.resource);
-    const { caller, sessionId } = call.request;
-    const leasing = router.acquire(mount, caller, call, { deadline, sessionId, held });
-    const lease = leasing instanceof Promise ? await leasing : leasing;
-    call.lease = lease;
-    const { turns } = lease.record;
-    // A tool that calls into its own session has the turn already.
-    if (turns === undefined || lease.record === held) return;
-    try {
-      if (!turns.tryEnter()) await turns.enter(deadline);
-      call.turns = turns;
-    } catch (error) {
-      call.leave();
-      throw error;
-    }
   }
 
   async #run(call: Call, params: unknown): Promise<PlainJson> {

@@ -17,6 +17,21 @@ export interface EngineLimits {
   readonly sweepIntervalMs: number;
   /** How long a shutdown lets running calls go on before it cancels them. */
   readonly drainMs: number;
+  /** Calls that run at once, in all. Calls that tools make run under the slot of the call that they are made from. */
+  readonly maxConcurrentCalls: number;
+  /** Calls that run at once on one backend; less than all, so that one that hangs leaves room for the others. */
+  readonly maxConcurrentPerBackend: number;
+  /** Calls of one worker that run at once, over all backends. */
+  readonly maxConcurrentPerWorker: number;
+  /** Calls that wait for a slot, for their session's turn or for its initialize; further ones are refused with 429. */
+  readonly maxQueuedCalls: number;
+  readonly maxQueuedPerBackend: number;
+  /** Less than all, so that one worker cannot fill the queue. */
+  readonly maxQueuedPerWorker: number;
+  /** Sessions at once, from before their initialize until their cleanup is over; further ones are refused with 429. */
+  readonly maxSessions: number;
+  readonly maxSessionsPerTenant: number;
+  readonly maxSessionsPerWorker: number;
   readonly batchItems: number;
   readonly batchConcurrency: number;
   /** The largest serialised result of one call. */
@@ -39,6 +54,15 @@ export const defaultLimits: EngineLimits = {
   maxSessionTtlMs: 86_400_000,
   sweepIntervalMs: 5_000,
   drainMs: 10_000,
+  maxConcurrentCalls: 2_048,
+  maxConcurrentPerBackend: 1_024,
+  maxConcurrentPerWorker: 64,
+  maxQueuedCalls: 20_000,
+  maxQueuedPerBackend: 20_000,
+  maxQueuedPerWorker: 16_000,
+  maxSessions: 10_000,
+  maxSessionsPerTenant: 10_000,
+  maxSessionsPerWorker: 64,
   batchItems: 1_000,
   batchConcurrency: 16,
   resultBytes: 33_554_432,

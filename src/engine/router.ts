@@ -37,7 +37,7 @@ export class ResourceRouter {
     this.#bus = bus;
     for (const mount of mounts.values()) this.#lifecycles.set(mount.resource, new Lifecycle(mount, deps));
     this.#times = new SessionTimes(deps.clock, deps.limits);
-    this.#maker = new SessionMaker(mounts, this.#table, this.#times, deps.clock);
+    this.#maker = new SessionMaker(mounts, this.#table, this.#times, deps);
     this.#cleaner = new SessionCleaner(this.#lifecycles, deps);
     this.#initializer = new SessionInitializer(this.#lifecycles, this.#cleaner, deps);
   }
@@ -281,6 +281,7 @@ export class ResourceRouter {
     record.state = "ended";
     record.view = { ...record.view, data: undefined };
     this.#ending.delete(record);
+    this.#maker.forget(record);
     this.#emit("session.ended", record, { reason: record.endReason });
   }
 

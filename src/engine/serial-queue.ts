@@ -4,6 +4,8 @@ import type { CancelSource } from "./deadline.ts";
 export class SerialQueue {
   #busy = false;
   readonly #waiting: (() => void)[] = [];
+  /** Called once when the turn is free and nobody waits for it here. */
+  onFree: (() => void) | undefined;
 
   /** How many wait for their turn. */
   get length(): number {
@@ -37,7 +39,10 @@ export class SerialQueue {
   /** Hands the turn to the next in line. */
   leave(): void {
     const next = this.#waiting.shift();
-    if (next === undefined) this.#busy = false;
-    else next();
+    if (next !== undefined) return next();
+    this.#busy = false;
+    const { onFree } = this;
+    this.onFree = undefined;
+    onFree?.();
   }
 }

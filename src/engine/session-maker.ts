@@ -1,7 +1,9 @@
 import type { Clock } from "../core/clock.ts";
+import type { LifecycleDeps } from "./lifecycle.ts";
 import type { Mount } from "./mount.ts";
 import { toSessionConfig } from "./session-config.ts";
 import { toSessionId, toSessionName } from "./session-name.ts";
+import { SessionQuota } from "./session-quota.ts";
 import { SessionRecord } from "./session-record.ts";
 import type { CreateRequest } from "./session-request.ts";
 import type { SessionTable } from "./session-table.ts";
@@ -13,24 +15,27 @@ export class SessionMaker {
   readonly #table: SessionTable;
   readonly #times: SessionTimes;
   readonly #clock: Clock;
+  readonly #quota: SessionQuota;
 
-  constructor(mounts: ReadonlyMap<string, Mount>, table: SessionTable, times: SessionTimes, clock: Clock) {
+  constructor(mounts: ReadonlyMap<string, Mount>, table: SessionTable, times: SessionTimes, deps: LifecycleDeps) {
     this.#mounts = mounts;
     this.#table = table;
     this.#times = times;
-    this.#clock = clock;
+    this.#clock = deps.clock;
+    this.#quota = new SessionQuota(deps.limits);
   }
 
   /**
    * Makes a session that is yet to be initialized, in the place of the worker's last one on the resource.
    *
-   * @throws ToolyardError invalid_input for a config that the backend refuses;
+   * @throws ToolyardError invalid_input for a config that the backend refuses, overloaded when there are too many sessions;
    *   then nothing has changed.
    */
   make(request: CreateRequest, temporary: boolean): SessionRecord {
     const { resource, workerId, tenant, customName } = request;
     const mount = this.#mounts.get(resource);
     const config = mount === undefined ? request.config : toSessionConfig(mount.backend, request.config);
+    this.#quota.take(request);
     const name = toSessionName(resource, workerId, this.#table.count(request, resource), customName);
     const ttlMs = this.#times.toTtl(request.ttlMs);
     const record = new SessionRecord({
@@ -50,5 +55,10 @@ export class SessionMaker {
     });
     this.#table.add(record);
     return record;
+  }
+
+  /** Makes room for another session once the cleanup of this one is over. */
+  forget(record: SessionRecord): void {
+    this.#quota.give(record);
   }
 }
