@@ -1,20 +1,29 @@
 import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/context.ts";
+import type { Store } from "../core/store.ts";
 import { Engine } from "../engine/engine.ts";
 import type { EngineLimits } from "../engine/limits.ts";
 import type { Mount } from "../engine/mount.ts";
+import { createMemoryStore } from "../store/memory/memory-store.ts";
 import { createApp } from "./app.ts";
+import { CrossingWatch } from "./auth/crossing-watch.ts";
+import { createSecurity, type SecurityOptions } from "./auth/security.ts";
 import { ConfigFolder } from "./config-folder.ts";
+import { type CorsOptions, defaultCors } from "./cors.ts";
 import type { HttpLimits } from "./http-limits.ts";
 import { type Listening, listen } from "./listen.ts";
 import type { OpenApiInfo } from "./openapi.ts";
+import { auditRoutes } from "./routes/audit.ts";
 import { docsRoutes } from "./routes/docs.ts";
 import { executeRoutes } from "./routes/execute.ts";
 import { healthRoutes, type RuntimeReport } from "./routes/health.ts";
 import { initRoutes } from "./routes/init.ts";
+import { jobRoutes } from "./routes/jobs.ts";
+import { keyRoutes } from "./routes/keys.ts";
 import { lifecycleRoutes } from "./routes/lifecycle.ts";
 import { sessionRoutes } from "./routes/session.ts";
 import { shutdownRoutes } from "./routes/shutdown.ts";
+import { ticketRoutes } from "./routes/tickets.ts";
 import { toolRoutes } from "./routes/tools.ts";
 import { warmupRoutes } from "./routes/warmup.ts";
 
@@ -31,6 +40,11 @@ export interface ServerOptions {
   readonly configDir: string;
   readonly allowedHosts?: readonly string[];
   readonly allowedOrigins?: readonly string[];
+  readonly cors?: CorsOptions;
+  /** Keys and rate limits; by default callers need a key as soon as the store holds one. */
+  readonly security?: SecurityOptions;
+  /** Where state is kept; in memory by default. Whoever opened it closes it, once the server has stopped. */
+  readonly store?: Store;
   readonly clock?: Clock;
   readonly runtimes?: RuntimeReport;
 }
@@ -52,38 +66,57 @@ const CLOSE_GRACE_MS = 2_000;
 /**
  * Starts an engine behind an HTTP port.
  *
- * @throws TypeError when two tools have one name; Error with Node's code when the address cannot be had.
+ * @throws UnsafeStartError when it would stand open; TypeError when two tools have one name; Error with Node's code when the address cannot be had.
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { mounts, limits, logger, clock } = options;
-  const engine = new Engine({ mounts, limits, logger, ...(clock !== undefined && { clock }) });
+  const { store = createMemoryStore(), allowedOrigins = [] } = options;
+  const security = await createSecurity(options.security ?? {}, {
+    store,
+    logger,
+    clock,
+    host: options.host,
+    allowedOrigins,
+  });
+  const engine = new Engine({ mounts, limits, store, logger, ...(clock !== undefined && { clock }) });
   const routes = [
     ...executeRoutes(engine),
+    ...jobRoutes(engine),
     ...lifecycleRoutes(engine),
     ...sessionRoutes(engine),
     ...initRoutes(engine, new ConfigFolder(options.configDir)),
     ...toolRoutes(engine),
     ...warmupRoutes(engine),
     ...healthRoutes(engine, options.runtimes ?? (async () => ({}))),
-    ...shutdownRoutes(engine, () => void stop()),
+    ...keyRoutes(security),
+    ...ticketRoutes(security.tickets),
+    ...auditRoutes(store.audit, security.audit),
+    ...shutdownRoutes(engine, security.audit, () => void stop()),
   ];
   const fetch = createApp({
     routes: [...routes, ...docsRoutes(routes, engine.catalog, options.info)],
     guard: {
       host: options.host,
       allowedHosts: options.allowedHosts ?? [],
-      allowedOrigins: options.allowedOrigins ?? [],
+      allowedOrigins,
     },
+    cors: options.cors ?? defaultCors,
+    door: security.door,
+    crossings: new CrossingWatch((id) => engine.router.tenantOf(id), security.audit),
     limits: options.http,
     logger,
   });
+  // Before the port opens, so that nobody meets a server that does not know yet what it had.
+  await engine.recover();
   const listening = await listen(fetch, { host: options.host, port: options.port, limits: options.http });
   engine.start();
 
   const stopped = Promise.withResolvers<void>();
   let stopping: Promise<void> | undefined;
   const stop = (how: { readonly force?: boolean } = {}): Promise<void> => {
-    stopping ??= stopAll(engine, listening, how).finally(stopped.resolve);
+    stopping ??= stopAll(engine, listening, how)
+      .then(() => security.audit.flush())
+      .finally(stopped.resolve);
     return stopping;
   };
   return { url: listening.url, port: listening.port, engine, stop, stopped: stopped.promise };
