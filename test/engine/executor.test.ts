@@ -12,6 +12,10 @@ const fail = (): never => {
   throw new Error("secret");
 };
 
+/** A hostile object that passes for a promise. */
+// oxlint-disable-next-line unicorn/no-thenable -- hostile on purpose
+const thenable = (then: PropertyDescriptor): object => Object.defineProperty({}, "then", then);
+
 describe("a call's end", () => {
   it("frees the session of a tool that ignores its signal, after the grace, and says so", async () => {
     const counter = new CounterBackend({ concurrency: "serial" });
@@ -128,8 +132,8 @@ describe("a tool's result", () => {
 
   it("that fights back is a masked failure, and the session is free again", async () => {
     const hostile: readonly unknown[] = [
-      Object.defineProperty({}, "then", { value: fail }),
-      Object.defineProperty({}, "then", { get: fail }),
+      thenable({ value: fail }),
+      thenable({ get: fail }),
       { toJSON: fail },
       Object.defineProperty({}, "value", { get: fail, enumerable: true }),
       () => undefined,

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { ERRORS } from "../../src/core/errors.ts";
+import { ERRORS, ToolyardError } from "../../src/core/errors.ts";
 import { CounterBackend } from "../kit/counter-backend.ts";
 import { ScriptedBackend } from "../kit/scripted-backend.ts";
 import { testServer } from "../kit/test-server.ts";
-import { ToolyardError } from "../../src/core/errors.ts";
 
 describe("POST /api/v1/execute", () => {
   it("runs a tool in a temporary session and says so", async () => {

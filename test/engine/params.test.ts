@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { Backend } from "../../src/core/backend.ts";
+import { tool } from "../../src/core/tool.ts";
+import { testEngine } from "../kit/test-engine.ts";
+
+class Forms extends Backend {
+  readonly resource = "forms";
+
+  @tool({
+    description: "Take a form.",
+    params: z.strictObject({
+      name: z.string(),
+      size: z.int().max(10).default(3),
+      side: z.enum(["left", "right"]).optional(),
+    }),
+  })
+  fill(form: unknown) {
+    return form;
+  }
+
+  @tool({ description: "Has a param of a reserved name.", params: z.object({ session_id: z.string() }) })
+  own(form: unknown) {
+    return form;
+  }
+
+  @tool({ description: "Takes no params." })
+  bare(form: unknown) {
+    return form;
+  }
+}
+
+const { call } = testEngine([new Forms({ config: {} })]);
+
+describe("a call's params", () => {
+  it("are given to the tool with the schema's defaults", async () => {
+    expect(await call("forms:fill", { name: "a" })).toMatchObject({ ok: true, data: { name: "a", size: 3 } });
+  });
+
+  it.each([
+    [{}, "missing_field", 4003, "name: is required"],
+    [{ name: 1 }, "invalid_type", 4004, "name: "],
+    [{ name: "a", size: "1" }, "invalid_type", 4004, "size: "],
+    [{ name: "a", size: 11 }, "invalid_input", 4000, "size: "],
+    [{ name: "a", side: "up" }, "invalid_input", 4000, "side: "],
+    [{ name: "a", sise: 1 }, "invalid_input", 4000, 'unknown "sise"; did you mean side, size?'],
+    [{ size: "1" }, "missing_field", 4003, "name: is required; size: "],
+  ])("%j are refused as %s", async (params, error, code, message) => {
+    const result = await call("forms:fill", params);
+    expect(result).toMatchObject({ ok: false, error: { error, code, status: 400, outcome: "rejected" } });
+    expect(result.ok ? "" : result.error.message).toContain(message);
+    expect(result.ok ? "" : result.error.suggestion).toContain("/api/v1/tools/forms:fill/schema");
+  });
+
+  it("lose what the known clients send along, unless the tool asks for it", async () => {
+    const sent = { worker_id: "w", session_id: "s", session_info: {}, trace_id: "t" };
+    expect(await call("forms:bare", sent)).toMatchObject({ ok: true, data: {} });
+    expect(await call("forms:fill", { name: "a", ...sent })).toMatchObject({ ok: true, data: { name: "a", size: 3 } });
+    expect(await call("forms:own", sent)).toMatchObject({ ok: true, data: { session_id: "s" } });
+    expect(await call("forms:bare", { more: 1 })).toMatchObject({ ok: false, error: { error: "invalid_input" } });
+  });
+});
