@@ -8,14 +8,17 @@ import type { CancelSource } from "../../engine/deadline.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { checkKey } from "../../engine/idempotency.ts";
 import type { Caller } from "../../engine/session-table.ts";
+import { demandUse } from "../auth/tool-access.ts";
 import { toCaller } from "../caller.ts";
 import { ClientWait } from "../disconnect.ts";
 import { fail, type Reply, succeed, toEnvelope, toReply } from "../reply.ts";
 import { type AnyRoute, route } from "../route.ts";
+import { streamCall } from "../stream-call.ts";
+import type { StreamClients } from "../stream-clients.ts";
 import { toJobReply } from "./jobs.ts";
 
 /** `/execute` and `/execute/batch`: run tools. */
-export function executeRoutes(engine: Engine): readonly AnyRoute[] {
+export function executeRoutes(engine: Engine, clients: StreamClients): readonly AnyRoute[] {
   return [
     route({
       method: "post",
@@ -25,7 +28,8 @@ export function executeRoutes(engine: Engine): readonly AnyRoute[] {
       operation: "execute",
       summary: "Run one tool for a worker",
       description:
-        "The session that the tool needs is the worker's own; without one, a temporary session is made for the call.",
+        "The session that the tool needs is the worker's own; without one, a temporary session is made for the call. With " +
+        "`stream` the answer is `text/event-stream`, whose last event is the envelope.",
       body: ExecuteRequest,
       badBody: "unprocessable",
       enveloped: true,
@@ -39,9 +43,14 @@ export function executeRoutes(engine: Engine): readonly AnyRoute[] {
       async handle({ body, identity, incoming, outgoing }) {
         const caller = toCaller(identity, body.worker_id);
         const key = keyOf(incoming) ?? ownKey(body.request_id);
+        // What is stored under a key is not for who may not run the tool.
+        if (key !== undefined || body.async_mode) demandUse(engine.catalog, identity, "execute", body.action);
         if (body.async_mode) return toJobReply(await engine.jobs.start(toCall(caller, body, body.trace_id, { key })));
         const parent = body.on_disconnect === "cancel" ? new ClientWait(outgoing) : undefined;
         const call = toCall(caller, body, body.trace_id, { key, parent });
+        if (body.stream === true) {
+          return streamCall({ engine, clients }, call, async (request) => (await engine.calls.execute(request)).value);
+        }
         if (key === undefined) return toReply(await engine.executor.execute(call));
         const { value, replayed } = await engine.calls.execute(call);
         return markReplayed(toReply(value), replayed);
@@ -63,6 +72,7 @@ export function executeRoutes(engine: Engine): readonly AnyRoute[] {
         const caller = toCaller(identity, body.worker_id);
         const key = keyOf(incoming);
         const keyed = key !== undefined || body.actions.some((item) => typeof item.request_id === "string");
+        if (keyed) for (const { action } of body.actions) demandUse(engine.catalog, identity, "execute", action);
         let replayed = keyed;
         const runner: CallRunner = {
           async execute(request) {

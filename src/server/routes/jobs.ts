@@ -3,6 +3,7 @@ import type { JobRecord } from "../../core/store.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { Kept } from "../../engine/idempotency.ts";
 import { resultOf } from "../../engine/jobs.ts";
+import { demandUse, mayUse } from "../auth/tool-access.ts";
 import { checkName } from "../caller.ts";
 import { ClientWait } from "../disconnect.ts";
 import { type Reply, succeed, toEnvelope } from "../reply.ts";
@@ -11,7 +12,7 @@ import { type AnyRoute, route } from "../route.ts";
 const LISTED = { default: 100, maximum: 1_000 };
 
 /** Calls that outlive their connection: how they are, what they came to, and their end. */
-export function jobRoutes({ jobs, limits }: Engine): readonly AnyRoute[] {
+export function jobRoutes({ jobs, limits, catalog }: Engine): readonly AnyRoute[] {
   return [
     route({
       method: "get",
@@ -22,13 +23,14 @@ export function jobRoutes({ jobs, limits }: Engine): readonly AnyRoute[] {
       description:
         "`worker_id` asks for one worker's; `limit` is 100 by default and 1000 at most. Results are left out.",
       enveloped: true,
-      async handle({ query, tenant }) {
+      async handle({ query, identity, tenant }) {
         const worker = query.get("worker_id");
         const records = await jobs.list(tenant, {
           workerId: worker === null ? undefined : checkName("worker_id", worker),
           limit: Math.min(readWhole(query, "limit", LISTED.default), LISTED.maximum),
         });
-        const listed = records.map((record) => describeJob(record));
+        const visible = records.filter(({ action }) => mayUse(catalog, identity, "read", action));
+        const listed = visible.map((record) => describeJob(record));
         return succeed({ operation: "job:list" }, { jobs: listed, count: listed.length });
       },
     }),
@@ -40,8 +42,10 @@ export function jobRoutes({ jobs, limits }: Engine): readonly AnyRoute[] {
       summary: "Tell how a job is, and its result once it is over",
       enveloped: true,
       statuses: { 404: "There is no such job" },
-      async handle({ path, tenant }) {
-        return answer("job:get", await jobs.get(tenant, path["id"] ?? ""));
+      async handle({ path, identity, tenant }) {
+        const record = await jobs.get(tenant, path["id"] ?? "");
+        demandUse(catalog, identity, "read", record.action);
+        return answer("job:get", record);
       },
     }),
     route({
@@ -54,7 +58,10 @@ export function jobRoutes({ jobs, limits }: Engine): readonly AnyRoute[] {
         "Waits `timeout_ms`, which `limits.job_wait_ms` bounds and is by default; then tells the state as it is.",
       enveloped: true,
       statuses: { 404: "There is no such job" },
-      async handle({ path, query, tenant, outgoing }) {
+      async handle({ path, query, identity, tenant, outgoing }) {
+        if (identity.scopes !== undefined) {
+          demandUse(catalog, identity, "read", (await jobs.get(tenant, path["id"] ?? "")).action);
+        }
         const timeoutMs = Math.min(readWhole(query, "timeout_ms", limits.jobWaitMs), limits.jobWaitMs);
         return answer("job:wait", await jobs.wait(tenant, path["id"] ?? "", timeoutMs, new ClientWait(outgoing)));
       },
@@ -67,7 +74,10 @@ export function jobRoutes({ jobs, limits }: Engine): readonly AnyRoute[] {
       summary: "Cancel a job; one that is over stays as it is",
       enveloped: true,
       statuses: { 404: "There is no such job" },
-      async handle({ path, tenant }) {
+      async handle({ path, identity, tenant }) {
+        if (identity.scopes !== undefined) {
+          demandUse(catalog, identity, "execute", (await jobs.get(tenant, path["id"] ?? "")).action);
+        }
         return answer("job:cancel", await jobs.cancel(tenant, path["id"] ?? ""));
       },
     }),
