@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import type { IncomingMessage } from "node:http";
 import { z } from "zod";
 import type { Logger } from "../core/context.ts";
 import { ToolyardError } from "../core/errors.ts";
@@ -7,6 +8,7 @@ import { checkAccess } from "./auth/access.ts";
 import type { CrossingWatch } from "./auth/crossing-watch.ts";
 import type { Doorkeeper } from "./auth/doorkeeper.ts";
 import { readJson } from "./body.ts";
+import { BodyBudget, BodyShare } from "./body-budget.ts";
 import { Cors, type CorsOptions } from "./cors.ts";
 import { createFront, type Env, type FetchHandler } from "./front.ts";
 import { HostGuard, type GuardOptions } from "./guard.ts";
@@ -28,6 +30,7 @@ export interface AppOptions {
 export function createApp({ routes, limits, logger, crossings, ...options }: AppOptions): FetchHandler {
   const app = new Hono<{ Bindings: Env }>();
   const methods = new Map<string, Set<string>>();
+  const bodies = new BodyBudget(limits.bodyBytesInFlight);
 
   for (const route of routes) {
     const onError = (error: unknown) => toErrorReply(route, toKnownError(error, route, logger));
@@ -37,9 +40,10 @@ export function createApp({ routes, limits, logger, crossings, ...options }: App
         const { incoming, outgoing, identity } = c.env;
         let reply: Reply;
         let raw: unknown;
+        const share = new BodyShare(bodies);
         try {
           checkAccess(identity, route.access);
-          raw = route.body === undefined ? undefined : await readJson(incoming, limits);
+          raw = route.body === undefined ? undefined : await readJson(incoming, limits, share);
           const body = route.body === undefined ? undefined : parseBody(route, route.body, raw);
           const query = incoming.url?.includes("?") === true ? new URL(c.req.url).searchParams : NO_QUERY;
           reply = await route.handle({
@@ -53,10 +57,11 @@ export function createApp({ routes, limits, logger, crossings, ...options }: App
           });
         } catch (error) {
           reply = onError(error);
+        } finally {
+          share.end();
         }
         if (reply.status !== 200 && identity.keyId !== null) crossings.observe(identity, route, raw);
-        if (reply.status === 413) reply = { ...reply, headers: { ...reply.headers, connection: "close" } };
-        return toResponse(reply);
+        return toResponse(closeHalfRead(reply, incoming));
       });
     }
   }
@@ -114,6 +119,12 @@ function toErrorReply(route: AnyRoute, error: ToolyardError): Reply {
     reply,
     issues.map(({ path, message }) => ({ loc: ["body", ...path.split(".")], msg: message, type: "value_error" })),
   );
+}
+
+/** What is left of a body that was refused half read is not read to its end. */
+function closeHalfRead(reply: Reply, incoming: IncomingMessage): Reply {
+  if (reply.status !== 413 && (reply.status !== 429 || incoming.complete)) return reply;
+  return { ...reply, headers: { ...reply.headers, connection: "close" } };
 }
 
 function withDetail(reply: Reply, detail: unknown): Reply {

@@ -1,31 +1,39 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { ToolyardError } from "../core/errors.ts";
+import type { BodyShare } from "./body-budget.ts";
 import type { HttpLimits } from "./http-limits.ts";
 
 /**
- * Reads a request's body as JSON, whatever content type it claims; an empty body is an empty object.
+ * Reads a request's body as JSON, whatever content type it claims; an empty body is an empty object. Its bytes count in
+ * the `share`, which ends with the request's answer.
  *
- * @throws ToolyardError payload_too_large, invalid_request.
+ * @throws ToolyardError payload_too_large, invalid_request; overloaded when all bodies together are too large.
  */
-export async function readJson(incoming: IncomingMessage, limits: HttpLimits): Promise<unknown> {
-  const bytes = await readBytes(incoming, limits.bodyBytes);
+export async function readJson(incoming: IncomingMessage, limits: HttpLimits, share: BodyShare): Promise<unknown> {
+  const bytes = await readBytes(incoming, limits.bodyBytes, share);
   return bytes.length === 0 ? {} : parseJson(bytes, limits.bodyDepth);
 }
 
-function readBytes(incoming: IncomingMessage, maximum: number): Promise<Buffer> {
+function readBytes(incoming: IncomingMessage, maximum: number, share: BodyShare): Promise<Buffer> {
   const declared = Number(incoming.headers["content-length"] ?? 0);
   if (declared > maximum) return Promise.reject(tooLarge(maximum));
+  const full = share.expect(declared);
+  if (full !== undefined) return Promise.reject(full);
   if (incoming.destroyed) return Promise.reject(wentAway());
   return new Promise((resolve, reject) => {
     let first: Buffer | undefined;
     let chunks: Buffer[] | undefined;
     let size = 0;
+    let refused = false;
     incoming.on("data", (chunk: Buffer) => {
+      if (refused) return;
       size += chunk.length;
-      if (size > maximum) {
-        chunks = undefined;
-        reject(tooLarge(maximum));
+      const refusal = size > maximum ? tooLarge(maximum) : share.add(chunk.length);
+      if (refusal !== undefined) {
+        refused = true;
+        first = chunks = undefined;
+        reject(refusal);
       } else if (first === undefined) first = chunk;
       else (chunks ??= [first]).push(chunk);
     });

@@ -2,6 +2,8 @@
 export interface HttpLimits {
   /** The largest request body. */
   readonly bodyBytes: number;
+  /** Request bodies held at once, from their arrival until their answer; further ones are refused with 429. */
+  readonly bodyBytesInFlight: number;
   /** The deepest nesting of a request body. */
   readonly bodyDepth: number;
   readonly headerBytes: number;
@@ -14,6 +16,7 @@ export interface HttpLimits {
 
 export const defaultHttpLimits: HttpLimits = {
   bodyBytes: 33_554_432,
+  bodyBytesInFlight: 268_435_456,
   bodyDepth: 100,
   headerBytes: 16_384,
   headersTimeoutMs: 10_000,

@@ -1,14 +1,17 @@
 import { randomUUID } from "node:crypto";
-import { ToolyardError } from "../core/errors.ts";
+import type { ToolyardError } from "../core/errors.ts";
 import type { Envelope } from "../core/protocol.ts";
-import type { ResultMeta, ToolResult } from "../core/result.ts";
+import type { ResultMeta, ToolFailure, ToolResult } from "../core/result.ts";
 import { toFailure } from "../engine/failure.ts";
+import { retryAfterOf } from "./retry-after.ts";
 
 /** An answer before it is written: a status and what becomes JSON. */
 export interface Reply {
   readonly status: number;
   readonly body: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Sent in place of the body, as it comes. */
+  readonly stream?: ReadableStream<Uint8Array>;
 }
 
 /** What an operation that is not a tool's call knows of itself. */
@@ -28,7 +31,8 @@ export function toEnvelope(result: ToolResult): Envelope {
 }
 
 export function toReply(result: ToolResult): Reply {
-  return { status: result.ok ? 200 : result.error.status, body: toEnvelope(result) };
+  if (result.ok) return { status: 200, body: toEnvelope(result) };
+  return refuse(result.error, toEnvelope(result));
 }
 
 /** Answers an operation that went well. */
@@ -51,7 +55,12 @@ export function fail(meta: OperationMeta, error: ToolyardError, data?: unknown):
       suggestion: failure.suggestion,
     },
   };
-  return { status: failure.status, body };
+  return refuse(failure, body);
+}
+
+function refuse(failure: ToolFailure, body: unknown): Reply {
+  const headers = retryAfterOf(failure);
+  return { status: failure.status, body, ...(headers !== undefined && { headers }) };
 }
 
 function toMeta({ operation, traceId, resourceType, sessionId }: OperationMeta): ResultMeta {
@@ -67,7 +76,8 @@ function toMeta({ operation, traceId, resourceType, sessionId }: OperationMeta):
 
 const JSON_TYPE = { "content-type": "application/json" } as const;
 
-export function toResponse({ status, body, headers }: Reply): Response {
+export function toResponse({ status, body, headers, stream }: Reply): Response {
+  if (stream !== undefined) return new Response(stream, { status, ...(headers !== undefined && { headers }) });
   return new Response(JSON.stringify(body), {
     status,
     headers: headers === undefined ? JSON_TYPE : { ...JSON_TYPE, ...headers },

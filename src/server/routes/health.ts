@@ -51,6 +51,7 @@ export function healthRoutes(engine: Engine, runtimes: RuntimeReport): readonly 
             ending_sessions: router.endingCount,
             leaked_sessions: router.leaked,
             active_calls: executor.activeCount,
+            admission: engine.admission.report(),
             backends: Object.fromEntries(backends),
             runtimes: await runtimes(),
             event_loop: { last_block: watchdog.lastBlock ?? null },
