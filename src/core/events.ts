@@ -8,7 +8,7 @@ export interface EventData {
   "call.progress": Readonly<Record<string, unknown>>;
   /** What the tool's work wrote. Kept only where the log is told to. */
   "call.output": { readonly stream: string; readonly text: string };
-  "call.completed": { readonly outcome: string; readonly execution_time_ms: number | null };
+  "call.completed": { readonly action: string; readonly outcome: string; readonly execution_time_ms: number | null };
   "call.failed": CallFailureData;
   "call.cancelled": CallFailureData;
   /** A tool ignored its signal and may still be working. */
@@ -21,6 +21,7 @@ export interface EventData {
 
 /** How a call failed. */
 export interface CallFailureData {
+  readonly action: string;
   readonly outcome: string;
   readonly execution_time_ms: number | null;
   readonly error: string;

@@ -40,6 +40,8 @@ export const ExecuteRequest = z.object({
   trace_id: z.string().max(MAX_NAME_LENGTH).nullish(),
   /** What a client that goes away does to its call. */
   on_disconnect: z.enum(["cancel", "detach"]).default("cancel"),
+  /** Answers with server-sent events: what the call tells while it runs, then its envelope. */
+  stream: z.boolean().nullish(),
   /** Sent again under the same id, the call runs once; the header `Idempotency-Key` wins. */
   request_id: z.string().nullish(),
   /** Answers at once with a job to ask for in place of the result. */

@@ -46,13 +46,13 @@ export class CallEvents {
     if (!this.#bus.watched) return;
     const { outcome, execution_time_ms } = result.meta;
     if (result.ok) {
-      this.#emit("call.completed", call, { outcome, execution_time_ms });
+      this.#emit("call.completed", call, { action: call.entry.fullName, outcome, execution_time_ms });
       return;
     }
     const { error, message: text } = result.error;
     const message = text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH)}…` : text;
     const type = error === "cancelled" ? "call.cancelled" : "call.failed";
-    this.#emit(type, call, { outcome, execution_time_ms, error, message });
+    this.#emit(type, call, { action: call.entry.fullName, outcome, execution_time_ms, error, message });
   }
 
   #emit(type: EventType, call: Call, data: Facts): void {

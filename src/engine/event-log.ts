@@ -16,8 +16,6 @@ export interface EventLogDeps {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: EngineLimits;
-  /** Sessions of an earlier run of the server that go on in this one. */
-  readonly sessionIds?: readonly string[];
 }
 
 /** A part of the log as a reader gets it, holes included, in the order of ids. */
@@ -26,9 +24,6 @@ export interface LogPage {
   /** Everything up to this id has been looked at. */
   readonly throughId: number;
 }
-
-/** Whether a reader may resume after an event: `unknown` also where the event is somebody else's. */
-export type CursorState = "held" | "unknown" | "expired";
 
 /** Events of no tenant belong to the one of servers without keys. */
 const NO_TENANT = "default";
@@ -48,33 +43,39 @@ export class EventLog {
   readonly #deps: EventLogDeps;
   readonly #sequences = new SessionSequences();
   readonly #gaps = new EventGaps();
-  readonly #window: EventWindow;
+  readonly #window = new EventWindow(WINDOW_EVENTS);
   readonly #writer: EventWriter;
   readonly #watchers = new Set<() => void>();
   readonly #release: (() => void)[] = [];
-  #nextId: number;
-  #firstId: number;
-  #writtenId: number;
+  #nextId = 1;
+  #firstId = 1;
+  #writtenId = 0;
   #closed = false;
 
-  private constructor(deps: EventLogDeps, bounds: { readonly firstId: number; readonly lastId: number }) {
+  /** Takes nothing before `open`. */
+  constructor(deps: EventLogDeps) {
     this.#deps = deps;
-    this.#nextId = bounds.lastId + 1;
-    this.#writtenId = bounds.lastId;
-    this.#firstId = bounds.firstId;
-    this.#window = new EventWindow(WINDOW_EVENTS, bounds.lastId);
     const { store, clock, logger, limits } = deps;
     this.#writer = new EventWriter({ store, clock, logger, limits, onWritten: (batch) => this.#onWritten(batch) });
   }
 
-  /** Goes on where the store's log ends, and takes every event from now on. Rejects when the store cannot be read. */
-  static async open(deps: EventLogDeps): Promise<EventLog> {
-    const log = new EventLog(deps, await deps.store.bounds());
-    if (deps.sessionIds !== undefined) log.#sequences.resume(await deps.store.lastSeqs(deps.sessionIds));
-    await log.#gaps.load(deps.store);
-    log.#release.push(deps.bus.subscribe((event) => log.#accept(event)));
-    log.#scheduleTrim();
-    return log;
+  /**
+   * Goes on where the store's log ends, and takes every event from now on.
+   *
+   * @param sessionIds sessions of an earlier run of the server that go on in this one.
+   * @throws StoreError when the store cannot be read.
+   */
+  async open(sessionIds: readonly string[] = []): Promise<void> {
+    const { store, bus } = this.#deps;
+    const { firstId, lastId } = await store.bounds();
+    this.#nextId = lastId + 1;
+    this.#writtenId = lastId;
+    this.#firstId = firstId;
+    this.#window.skipTo(lastId);
+    if (sessionIds.length > 0) this.#sequences.resume(await store.lastSeqs(sessionIds));
+    await this.#gaps.load(store);
+    this.#release.push(bus.subscribe((event) => this.#accept(event)));
+    this.#scheduleTrim();
   }
 
   /** The id of the newest event that readers see. */
@@ -128,13 +129,13 @@ export class EventLog {
     return { entries: this.#gaps.mergeInto(events, { afterId, throughId, trimmedTo }), throughId };
   }
 
-  /** Says whether a reader with this filter may go on after the event of this id. */
-  async locate(filter: EventFilter, id: number): Promise<CursorState> {
+  /** Finds the event that a reader with this filter wants to go on after. */
+  async find(filter: EventFilter, id: number): Promise<StoredEvent | "unknown" | "expired"> {
     if (id < 1 || id > this.#writtenId) return "unknown";
     if (id < this.#firstId) return "expired";
     const event = await this.#deps.store.get(filter.tenant, id);
     if (event === null) return id < this.#firstId ? "expired" : "unknown";
-    return matchesEvent(event, filter) ? "held" : "unknown";
+    return matchesEvent(event, filter) ? event : "unknown";
   }
 
   /** Writes what waits, within two seconds, and lets the readers go. */

@@ -6,11 +6,10 @@ export class EventWindow {
   #batches: (readonly StoredEvent[])[] = [];
   #size = 0;
   /** The window holds every event after this id, up to the newest written one. */
-  #afterId: number;
+  #afterId = 0;
 
-  constructor(capacity: number, lastId: number) {
+  constructor(capacity: number) {
     this.#capacity = capacity;
-    this.#afterId = lastId;
   }
 
   /** Takes what was written, and forgets the oldest batches beyond the capacity. */

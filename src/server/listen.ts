@@ -14,6 +14,8 @@ export interface Listening {
 
 /** How often Node looks for clients that are too slow. */
 const SLOW_CLIENT_CHECK_MS = 1_000;
+/** How often a server that closes looks for connections on which nothing runs any more. */
+const IDLE_CHECK_MS = 20;
 
 /**
  * Starts to accept requests.
@@ -54,9 +56,12 @@ export async function listen(
 
 async function closeServer(server: Server, graceMs: number): Promise<void> {
   const cutOff = setTimeout(() => server.closeAllConnections(), graceMs);
+  // A connection whose last answer ends now, such as a stream's, is idle only then.
+  const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
   await new Promise<void>((resolve) => {
     server.close(() => resolve());
     server.closeIdleConnections();
   });
   clearTimeout(cutOff);
+  clearInterval(idle);
 }

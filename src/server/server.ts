@@ -14,7 +14,9 @@ import type { HttpLimits } from "./http-limits.ts";
 import { type Listening, listen } from "./listen.ts";
 import type { OpenApiInfo } from "./openapi.ts";
 import { auditRoutes } from "./routes/audit.ts";
+import { callStreamRoutes } from "./routes/call-streams.ts";
 import { docsRoutes } from "./routes/docs.ts";
+import { eventRoutes } from "./routes/events.ts";
 import { executeRoutes } from "./routes/execute.ts";
 import { healthRoutes, type RuntimeReport } from "./routes/health.ts";
 import { initRoutes } from "./routes/init.ts";
@@ -26,6 +28,7 @@ import { shutdownRoutes } from "./routes/shutdown.ts";
 import { ticketRoutes } from "./routes/tickets.ts";
 import { toolRoutes } from "./routes/tools.ts";
 import { warmupRoutes } from "./routes/warmup.ts";
+import { StreamClients } from "./stream-clients.ts";
 
 export interface ServerOptions {
   readonly mounts: readonly Mount[];
@@ -79,8 +82,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     allowedOrigins,
   });
   const engine = new Engine({ mounts, limits, store, logger, ...(clock !== undefined && { clock }) });
+  const clients = new StreamClients(limits.streamClients);
   const routes = [
-    ...executeRoutes(engine),
+    ...executeRoutes(engine, clients),
+    ...callStreamRoutes(engine, clients),
+    ...eventRoutes(engine, clients, logger),
     ...jobRoutes(engine),
     ...lifecycleRoutes(engine),
     ...sessionRoutes(engine),

@@ -1,0 +1,123 @@
+import type { ToolyardEvent } from "../core/events.ts";
+import type { Cancellation } from "./deadline.ts";
+
+/** One event of a streamed call. Numbers count from 1 without a gap. */
+export interface CallStreamEntry {
+  readonly number: number;
+  readonly type: "call.started" | "progress" | "output" | "call.abandoned" | "result";
+  /** JSON. */
+  readonly data: string;
+}
+
+/** What becomes of a reader that resumes: `expired` when what follows its event is no longer kept. */
+export type StreamCursorState = "held" | "unknown" | "expired";
+
+const TYPES = {
+  "call.started": "call.started",
+  "call.progress": "progress",
+  "call.output": "output",
+  "call.abandoned": "call.abandoned",
+} as const;
+
+function isStreamed(type: string): type is keyof typeof TYPES {
+  return Object.hasOwn(TYPES, type);
+}
+
+/** What a call told while it ran and what it came to, for readers that come, go and come back. */
+export class CallStream {
+  readonly callId: string;
+  readonly tenant: string;
+  /** Ends the call. */
+  readonly cancellation: Cancellation;
+  readonly #maxBytes: number;
+  readonly #entries: CallStreamEntry[] = [];
+  readonly #watchers = new Set<() => void>();
+  #lastNumber = 0;
+  #bytes = 0;
+  #ended = false;
+  #resource: string | undefined;
+
+  constructor(facts: {
+    readonly callId: string;
+    readonly tenant: string;
+    readonly cancellation: Cancellation;
+    readonly maxBytes: number;
+  }) {
+    this.callId = facts.callId;
+    this.tenant = facts.tenant;
+    this.cancellation = facts.cancellation;
+    this.#maxBytes = facts.maxBytes;
+  }
+
+  /** What it holds, in UTF-16 units. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The resource of its tool, once started. */
+  get resource(): string | undefined {
+    return this.#resource;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  get lastNumber(): number {
+    return this.#lastNumber;
+  }
+
+  /** The oldest that is kept. */
+  get firstNumber(): number {
+    return this.#entries[0]?.number ?? this.#lastNumber + 1;
+  }
+
+  /** Takes what the bus tells of the call. */
+  accept({ type, call_id, trace_id, resource, data }: ToolyardEvent): void {
+    if (this.#ended || !isStreamed(type)) return;
+    if (type === "call.started") this.#resource = resource;
+    const facts = type === "call.started" ? { call_id, trace_id, ...data } : data;
+    this.#push(TYPES[type], JSON.stringify(facts));
+    while (this.#bytes > this.#maxBytes && this.#entries.length > 1) {
+      this.#bytes -= this.#entries.shift()?.data.length ?? 0;
+    }
+  }
+
+  /** Closes the stream with the call's envelope, as JSON. */
+  finish(envelope: string): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#push("result", envelope);
+  }
+
+  locate(number: number): StreamCursorState {
+    if (number < 1 || number > this.#lastNumber) return "unknown";
+    return number < this.firstNumber - 1 ? "expired" : "held";
+  }
+
+  /** What follows a number, at most about `maxBytes` of it. */
+  after(number: number, maxBytes: number): readonly CallStreamEntry[] {
+    const found: CallStreamEntry[] = [];
+    let bytes = 0;
+    for (let index = Math.max(0, number + 1 - this.firstNumber); index < this.#entries.length; index += 1) {
+      const entry = this.#entries[index];
+      if (entry === undefined || (bytes > 0 && bytes + entry.data.length > maxBytes)) break;
+      bytes += entry.data.length;
+      found.push(entry);
+    }
+    return found;
+  }
+
+  /** Calls back whenever there is more. */
+  watch(callback: () => void): () => void {
+    this.#watchers.add(callback);
+    return () => this.#watchers.delete(callback);
+  }
+
+  #push(type: CallStreamEntry["type"], data: string): void {
+    this.#lastNumber += 1;
+    this.#entries.push({ number: this.#lastNumber, type, data });
+    this.#bytes += data.length;
+    for (const callback of this.#watchers) callback();
+  }
+}

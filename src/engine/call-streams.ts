@@ -1,0 +1,107 @@
+import { randomUUID } from "node:crypto";
+import type { Clock } from "../core/clock.ts";
+import type { ToolResult } from "../core/result.ts";
+import type { EventBus } from "./bus.ts";
+import type { CallRequest } from "./call.ts";
+import { CallStream } from "./call-stream.ts";
+import { Cancellation } from "./deadline.ts";
+import type { EngineLimits } from "./limits.ts";
+
+export interface CallStreamsDeps {
+  readonly bus: EventBus;
+  readonly clock: Clock;
+  readonly limits: EngineLimits;
+}
+
+/** A streamed call under way. */
+export interface RunningStream {
+  readonly stream: CallStream;
+  readonly result: Promise<ToolResult>;
+}
+
+/** How a result is written into the stream. */
+export type WriteResult = (result: ToolResult) => string;
+
+/** The streams of calls that run or are over since a short while; they end with the server. */
+export class CallStreams {
+  readonly #deps: CallStreamsDeps;
+  readonly #streams = new Map<string, CallStream>();
+  readonly #ended = new Set<CallStream>();
+  #running = 0;
+  #endedBytes = 0;
+  #unsubscribe: (() => void) | undefined;
+
+  constructor(deps: CallStreamsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Streams that are held, running or over. */
+  get size(): number {
+    return this.#streams.size;
+  }
+
+  /** Runs a call and keeps what it tells. The returned promise never rejects if `run` does not. */
+  run(request: CallRequest, run: (request: CallRequest) => Promise<ToolResult>, write: WriteResult): RunningStream {
+    const cancellation = new Cancellation();
+    const { parent } = request;
+    const follow = () => {
+      if (parent?.ended !== undefined) cancellation.cancel(parent.ended);
+    };
+    const unfollow = parent?.onEnd(follow);
+    follow();
+    const stream = new CallStream({
+      callId: randomUUID(),
+      tenant: request.caller.tenant,
+      cancellation,
+      maxBytes: this.#deps.limits.streamBytes,
+    });
+    this.#open(stream);
+    const result = run({ ...request, callId: stream.callId, parent: cancellation })
+      .then((value) => {
+        stream.finish(write(value));
+        return value;
+      })
+      .finally(() => {
+        unfollow?.();
+        this.#close(stream);
+      });
+    return { stream, result };
+  }
+
+  /** Finds a tenant's stream. */
+  find(tenant: string, callId: string): CallStream | undefined {
+    const stream = this.#streams.get(callId);
+    return stream?.tenant === tenant ? stream : undefined;
+  }
+
+  /** Forgets a call that was refused, as it was answered otherwise. */
+  forget(stream: CallStream): void {
+    if (!this.#streams.delete(stream.callId)) return;
+    if (this.#ended.delete(stream)) this.#endedBytes -= stream.bytes;
+  }
+
+  #open(stream: CallStream): void {
+    this.#streams.set(stream.callId, stream);
+    this.#running += 1;
+    this.#unsubscribe ??= this.#deps.bus.subscribe((event) => {
+      if (event.call_id !== undefined) this.#streams.get(event.call_id)?.accept(event);
+    });
+  }
+
+  #close(stream: CallStream): void {
+    this.#running -= 1;
+    if (this.#running === 0) {
+      this.#unsubscribe?.();
+      this.#unsubscribe = undefined;
+    }
+    if (!this.#streams.has(stream.callId)) return;
+    const { clock, limits } = this.#deps;
+    this.#ended.add(stream);
+    this.#endedBytes += stream.bytes;
+    clock.after(limits.endedStreamMs, () => this.forget(stream));
+    for (const oldest of this.#ended) {
+      if (this.#endedBytes <= limits.endedStreamBytes || oldest === stream) break;
+      this.forget(oldest);
+    }
+  }
+}

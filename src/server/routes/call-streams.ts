@@ -1,0 +1,71 @@
+import { ToolyardError } from "../../core/errors.ts";
+import type { Verb } from "../../core/scopes.ts";
+import type { CallStream } from "../../engine/call-stream.ts";
+import type { Engine } from "../../engine/engine.ts";
+import { demand, type Identity } from "../auth/identity.ts";
+import { expiredCursor, unknownCursor } from "../event-cursor.ts";
+import { createCallSource } from "../event-source.ts";
+import { succeed } from "../reply.ts";
+import { type AnyRoute, route } from "../route.ts";
+import { toSseReply } from "../sse.ts";
+import type { StreamClients } from "../stream-clients.ts";
+
+/** `/api/v1/calls/{call_id}`: streamed calls, for a client that comes back. */
+export function callStreamRoutes(engine: Engine, clients: StreamClients): readonly AnyRoute[] {
+  const find = (callId: string, identity: Identity, verb: Verb): CallStream => {
+    const stream = engine.streams.find(identity.tenant, callId);
+    if (stream === undefined) {
+      throw new ToolyardError("unknown_name", "There is no such streamed call", {
+        suggestion: "A streamed call can be read while it runs and for limits.ended_stream_ms after its end.",
+      });
+    }
+    if (stream.resource !== undefined) demand(identity, verb, stream.resource);
+    return stream;
+  };
+  return [
+    route({
+      method: "get",
+      path: "/api/v1/calls/:call_id/stream",
+      access: "read",
+      ticketPurpose: "call",
+      operation: "call:stream",
+      summary: "Read a streamed call again, or go on after `Last-Event-ID`",
+      enveloped: false,
+      statuses: { 404: "There is no such call or event", 410: "What followed the event is no longer held" },
+      handle({ path, query, identity, incoming }) {
+        const stream = find(path["call_id"] ?? "", identity, "read");
+        const header = incoming.headers["last-event-id"];
+        const cursor = (typeof header === "string" && header !== "" ? header : undefined) ?? query.get("after");
+        const after = cursor === null ? 0 : locate(stream, cursor);
+        const source = createCallSource(stream, after, clients.enter());
+        return toSseReply(source, engine.clock, engine.limits.streamHeartbeatMs);
+      },
+    }),
+    route({
+      method: "post",
+      path: "/api/v1/calls/:call_id/cancel",
+      access: "execute",
+      operation: "call:cancel",
+      summary: "Cancel a streamed call",
+      enveloped: true,
+      statuses: { 404: "There is no such streamed call" },
+      handle({ path, identity }) {
+        const stream = find(path["call_id"] ?? "", identity, "execute");
+        const cancelled = !stream.ended;
+        stream.cancellation.cancel(new ToolyardError("cancelled", "The call was cancelled by its caller"));
+        return succeed({ operation: "call:cancel" }, { call_id: stream.callId, cancelled });
+      },
+    }),
+  ];
+}
+
+function locate(stream: CallStream, cursor: string): number {
+  if (cursor === "0") return 0;
+  const [callId, digits] = cursor.split(":");
+  if (callId !== stream.callId || digits === undefined || !/^\d{1,15}$/.test(digits)) throw unknownCursor();
+  const number = Number(digits);
+  const state = stream.locate(number);
+  if (state === "unknown") throw unknownCursor();
+  if (state === "expired") throw expiredCursor();
+  return number;
+}

@@ -1,0 +1,109 @@
+import { ToolyardError } from "../../core/errors.ts";
+import type { EventPageAnswer } from "../../core/logged-event.ts";
+import type { Logger } from "../../core/context.ts";
+import { SERVER_RESOURCE } from "../../core/scopes.ts";
+import { type EventFilter, StoreError } from "../../core/store.ts";
+import type { Engine } from "../../engine/engine.ts";
+import { EventFeed } from "../../engine/event-feed.ts";
+import { type Identity, mayDo } from "../auth/identity.ts";
+import { checkName } from "../caller.ts";
+import { type EventScope, locateCursor, toPosition } from "../event-cursor.ts";
+import { createLogSource, toLoggedEvent } from "../event-source.ts";
+import { type Reply, succeed } from "../reply.ts";
+import { type AnyRoute, route } from "../route.ts";
+import { toSseReply } from "../sse.ts";
+import type { StreamClients } from "../stream-clients.ts";
+
+const MAX_TYPES = 64;
+const DEFAULT_PAGE = 100;
+const MAX_PAGE = 1_000;
+
+/** `/api/v1/events`: the log of everything that happened, followed or in pages. */
+export function eventRoutes(engine: Engine, clients: StreamClients, logger: Logger): readonly AnyRoute[] {
+  const { log, clock, limits } = engine;
+  return [
+    route({
+      method: "get",
+      path: "/api/v1/events",
+      access: "read",
+      ticketPurpose: "events",
+      operation: "events",
+      summary: "Follow what happens, as server-sent events",
+      description:
+        "Filters: `worker`, `session`, `run` (a trace id), `type` (a comma list). `Last-Event-ID` or `after` resumes; `after=0` " +
+        "starts with the oldest event that is held; without either it starts now. `format=json` answers one page.",
+      enveloped: false,
+      statuses: {
+        404: "There is no such event to resume after",
+        410: "What followed the event is no longer held",
+        429: "Too many clients follow streams",
+      },
+      async handle({ query, identity, incoming }) {
+        const scope = toScope(query, identity);
+        const header = incoming.headers["last-event-id"];
+        const cursor = (typeof header === "string" && header !== "" ? header : undefined) ?? query.get("after");
+        try {
+          if (query.get("format") === "json") return await readPage(engine, scope, cursor, query.get("limit"));
+          const leave = clients.enter();
+          try {
+            const after = cursor === null ? log.lastId : await locateCursor(log, cursor, scope);
+            const feed = new EventFeed(log, scope.filter, after, { clock, logger });
+            const source = createLogSource(feed, { allows: scope.allows, onClose: leave });
+            return toSseReply(source, clock, limits.streamHeartbeatMs);
+          } catch (error) {
+            leave();
+            throw error;
+          }
+        } catch (error) {
+          if (!(error instanceof StoreError)) throw error;
+          throw new ToolyardError("dependency_failed", `The event log cannot be read: ${error.reason}`, {
+            cause: error,
+          });
+        }
+      },
+    }),
+  ];
+}
+
+async function readPage(
+  { log }: Engine,
+  scope: EventScope,
+  cursor: string | null,
+  limitText: string | null,
+): Promise<Reply> {
+  const limit = limitText === null ? DEFAULT_PAGE : Number(limitText);
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > MAX_PAGE) {
+    throw new ToolyardError("invalid_input", `limit takes 1 to ${MAX_PAGE}`);
+  }
+  const after = await locateCursor(log, cursor ?? "0", scope);
+  const { entries, throughId } = await log.read(scope.filter, after, limit);
+  const data: EventPageAnswer = {
+    events: entries.filter((entry) => "gap" in entry || scope.allows(entry)).map(toLoggedEvent),
+    next: toPosition(throughId),
+    has_more: throughId < log.lastId,
+  };
+  return succeed({ operation: "events" }, data);
+}
+
+function toScope(query: URLSearchParams, identity: Identity): EventScope {
+  const name = (field: string) => {
+    const value = query.get(field);
+    return value === null ? undefined : checkName(field, value);
+  };
+  const types = query
+    .get("type")
+    ?.split(",")
+    .filter((type) => type !== "");
+  if (types !== undefined && types.length > MAX_TYPES) {
+    throw new ToolyardError("invalid_input", `type takes at most ${MAX_TYPES} types`);
+  }
+  const filter: EventFilter = {
+    tenant: identity.tenant,
+    worker_id: name("worker"),
+    session_id: name("session"),
+    trace_id: name("run"),
+    types,
+  };
+  // What concerns no resource concerns the server.
+  return { filter, allows: ({ resource }) => mayDo(identity, "read", resource ?? SERVER_RESOURCE) };
+}
