@@ -12,6 +12,8 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent in place of the body, as it comes. */
   readonly stream?: ReadableStream<Uint8Array>;
+  /** HTML, sent in place of the body. */
+  readonly page?: string;
 }
 
 /** What an operation that is not a tool's call knows of itself. */
@@ -76,7 +78,9 @@ function toMeta({ operation, traceId, resourceType, sessionId }: OperationMeta):
 
 const JSON_TYPE = { "content-type": "application/json" } as const;
 
-export function toResponse({ status, body, headers, stream }: Reply): Response {
+export function toResponse({ status, body, headers, stream, page }: Reply): Response {
+  if (page !== undefined)
+    return new Response(page, { status, headers: { ...headers, "content-type": "text/html; charset=utf-8" } });
   if (stream !== undefined) return new Response(stream, { status, ...(headers !== undefined && { headers }) });
   return new Response(JSON.stringify(body), {
     status,
