@@ -71,8 +71,10 @@ export abstract class Backend<D = void, C = Readonly<Record<string, unknown>>> {
   health?(context: LifecycleContext): Promise<BackendHealth>;
   /** Brings a session back to fresh without a new one. */
   reset?(session: Session<D>, context: LifecycleContext): Promise<void>;
-  /** Re-attaches to a session that a crashed server left; `null` when it is lost. */
-  adopt?(session: Session<undefined>, context: LifecycleContext): Promise<D | null>;
+  /** Says in JSON what `adopt` will need to find the session again; asked once, when an explicit session has been made. */
+  handle?(session: Session<D>): unknown;
+  /** Re-attaches to a session that a crashed server left, whose `data` is what `handle` said; `null` when it is lost. */
+  adopt?(session: Session, context: LifecycleContext): Promise<D | null>;
 }
 
 /** A backend of any session type, as the engine holds it. */

@@ -13,8 +13,17 @@ import type { SerialQueue } from "./serial-queue.ts";
 import type { LeaseHolder, SessionRecord } from "./session-record.ts";
 import type { Caller } from "./session-table.ts";
 
+/** Told how a call gets on, by the call itself. */
+export interface CallObserver {
+  /** The tool is about to run: from here on the call may have had an effect. */
+  onStart?(): void;
+  onProgress?(data: Readonly<Record<string, unknown>>): void;
+}
+
 /** One call as a door hands it to the executor. */
 export interface CallRequest {
+  /** Chosen by the door where it must know the id before the call starts; unique for ever. */
+  readonly callId?: string | undefined;
   readonly caller: Caller;
   readonly action: string;
   readonly params: Readonly<Record<string, unknown>>;
@@ -25,13 +34,16 @@ export interface CallRequest {
   /** Ends the call when it aborts: the client went away, the parent call ended. */
   readonly parent?: CancelSource | undefined;
   readonly callerKind?: CallerKind | undefined;
+  /** What is sent twice under one key runs once; only doors that go through `KeyedCalls` and `Jobs` look at it. */
+  readonly idempotencyKey?: string | undefined;
+  readonly observer?: CallObserver | undefined;
   /** The call whose tool makes this one. */
   readonly within?: Call | undefined;
 }
 
 /** A call that passed the checks, while it waits and runs. */
 export class Call implements LeaseHolder {
-  readonly id = randomUUID();
+  readonly id: string;
   readonly request: CallRequest;
   readonly traceId: string;
   readonly entry: CatalogEntry;
@@ -45,6 +57,7 @@ export class Call implements LeaseHolder {
   #left = false;
 
   constructor(request: CallRequest, traceId: string, entry: CatalogEntry, deadline: Deadline) {
+    this.id = request.callId ?? randomUUID();
     this.request = request;
     this.traceId = traceId;
     this.entry = entry;
@@ -113,8 +126,16 @@ export class CallContext implements ToolContext<never> {
     return this.#call.deadline.signal;
   }
 
+  get timeLeftMs(): number {
+    return this.#call.deadline.timeLeftMs;
+  }
+
   progress(data: Readonly<Record<string, unknown>>): void {
     this.#executor.reportProgress(this.#call, data);
+  }
+
+  output(stream: "stdout" | "stderr", text: string): void {
+    this.#executor.reportOutput(this.#call, stream, text);
   }
 
   setOutcome(outcome: "ok" | "tool_error" | "limit"): void {

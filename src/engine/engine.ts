@@ -1,12 +1,21 @@
+import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../core/clock.ts";
 import type { Logger } from "../core/context.ts";
+import type { Store } from "../core/store.ts";
 import { Admission } from "./admission.ts";
 import { EventBus } from "./bus.ts";
+import { CallStreams } from "./call-streams.ts";
 import { Catalog } from "./catalog.ts";
+import { EventLog } from "./event-log.ts";
 import { ToolExecutor } from "./executor.ts";
+import { Idempotency } from "./idempotency.ts";
+import { Jobs } from "./jobs.ts";
+import { KeyedCalls } from "./keyed-calls.ts";
 import type { EngineLimits } from "./limits.ts";
 import type { Mount } from "./mount.ts";
 import { ResourceRouter } from "./router.ts";
+import { SessionJournal } from "./session-journal.ts";
+import { SteadyTime } from "./steady-time.ts";
 import { Sweeper } from "./sweeper.ts";
 import { LoopWatchdog } from "./watchdog.ts";
 
@@ -14,28 +23,51 @@ export interface EngineOptions {
   readonly mounts: readonly Mount[];
   readonly limits: EngineLimits;
   readonly logger: Logger;
+  /** Where what must survive is written; whoever opened it closes it after `stop`. */
+  readonly store: Store;
   readonly clock?: Clock;
 }
+
+/** How often what is older than its retention is forgotten. */
+const PRUNE_INTERVAL_MS = 60_000;
 
 /** The catalogue, the router and the executor, tied together: what every door stands on. */
 export class Engine {
   readonly limits: EngineLimits;
   readonly clock: Clock;
   readonly bus = new EventBus();
+  /** Empty until `recover`. */
+  readonly log: EventLog;
+  readonly streams: CallStreams;
   readonly catalog: Catalog;
   readonly router: ResourceRouter;
   readonly admission: Admission;
   readonly executor: ToolExecutor;
   readonly watchdog: LoopWatchdog;
+  /** Runs calls that carry an idempotency key. */
+  readonly calls: KeyedCalls;
+  readonly jobs: Jobs;
+  /** Names this run of the server in what it stores. */
+  readonly instance = randomUUID();
+  readonly #idempotency: Idempotency;
+  readonly #journal: SessionJournal;
+  readonly #store: Store;
   readonly #sweeper: Sweeper;
+  readonly #pruner: Sweeper;
   #stopping: Promise<number> | undefined;
 
   /** @throws TypeError when two tools or two backends have one name. */
-  constructor({ mounts, limits, logger, clock = systemClock }: EngineOptions) {
+  constructor({ mounts, limits, logger, store, clock = systemClock }: EngineOptions) {
     this.limits = limits;
     this.clock = clock;
+    this.#store = store;
+    this.log = new EventLog({ store: store.events, bus: this.bus, clock, logger, limits });
+    this.streams = new CallStreams({ bus: this.bus, clock, limits });
     this.catalog = new Catalog(mounts);
-    this.router = new ResourceRouter(this.catalog.mounts, { clock, limits, logger }, this.bus);
+    const kept = { instance: this.instance, clock, time: new SteadyTime(clock), limits, logger };
+    const journal = new SessionJournal({ ...kept, store: store.sessions });
+    this.#journal = journal;
+    this.router = new ResourceRouter(this.catalog.mounts, { clock, limits, logger }, this.bus, journal);
     this.admission = new Admission(limits, clock);
     this.watchdog = new LoopWatchdog({
       lagMs: limits.loopLagMs,
@@ -53,7 +85,20 @@ export class Engine {
       logger,
       watchdog: this.watchdog,
     });
+    const { catalog, executor } = this;
+    const idempotency = new Idempotency({ ...kept, store: store.idempotency });
+    this.#idempotency = idempotency;
+    this.calls = new KeyedCalls(executor, catalog, idempotency);
+    this.jobs = new Jobs({ ...kept, executor, catalog, calls: this.calls, idempotency, store: store.jobs });
     this.#sweeper = new Sweeper(clock, limits.sweepIntervalMs, () => this.router.sweep());
+    this.#pruner = new Sweeper(clock, PRUNE_INTERVAL_MS, () => void this.#prune(logger));
+  }
+
+  /** Takes over what the last server on the same store left; to be awaited before `start`. */
+  async recover(): Promise<void> {
+    // First, so that it holds what the others tell.
+    await this.log.open((await this.#store.sessions.live()).map(({ id }) => id));
+    await Promise.all([this.#idempotency.recover(), this.jobs.recover(), this.router.recover()]);
   }
 
   get stopping(): boolean {
@@ -62,6 +107,7 @@ export class Engine {
 
   start(): void {
     this.#sweeper.start();
+    this.#pruner.start();
     this.watchdog.start();
   }
 
@@ -77,11 +123,22 @@ export class Engine {
 
   async #stop(): Promise<number> {
     this.#sweeper.stop();
+    this.#pruner.stop();
     this.router.close();
     await this.executor.drain();
+    await Promise.all([this.#idempotency.settled(), this.jobs.settled()]);
     const ended = await this.router.endAll();
     await Promise.all([...this.catalog.mounts.keys()].map((resource) => this.router.lifecycle(resource)?.shutdown()));
     this.watchdog.stop();
+    await this.log.stop();
     return ended;
+  }
+
+  async #prune(logger: Logger): Promise<void> {
+    try {
+      await Promise.all([this.#idempotency.prune(), this.jobs.prune(), this.#journal.prune()]);
+    } catch (error) {
+      logger.error({ err: error }, "old records could not be removed");
+    }
   }
 }

@@ -2,11 +2,12 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/context.ts";
 import { type ErrorName, ToolyardError } from "../core/errors.ts";
-import type { EventType } from "../core/events.ts";
 import type { ToolResult } from "../core/result.ts";
+import { outOfScope } from "../core/scopes.ts";
 import type { Admission } from "./admission.ts";
 import type { EventBus } from "./bus.ts";
 import { Call, CallContext, type CallRequest } from "./call.ts";
+import { CallEvents } from "./call-events.ts";
 import { toFailedResult, toSuccess } from "./call-result.ts";
 import type { Catalog, CatalogEntry } from "./catalog.ts";
 import { Deadline, settlesWithin } from "./deadline.ts";
@@ -40,12 +41,14 @@ export class ToolExecutor {
   readonly #deps: ExecutorDeps;
   readonly #preparation: Preparation;
   readonly #active = new Set<Call>();
+  readonly #events: CallEvents;
   #onIdle: (() => void) | undefined;
   #stopping = false;
 
   constructor(deps: ExecutorDeps) {
     this.#deps = deps;
     this.#preparation = new Preparation(deps.router, deps.admission);
+    this.#events = new CallEvents(deps.bus, deps.clock);
   }
 
   get activeCount(): number {
@@ -113,7 +116,12 @@ export class ToolExecutor {
   }
 
   reportProgress(call: Call, data: Readonly<Record<string, unknown>>): void {
-    this.#emit("call.progress", call, data);
+    this.#events.progress(call, data);
+    call.request.observer?.onProgress?.(data);
+  }
+
+  reportOutput(call: Call, stream: "stdout" | "stderr", text: string): void {
+    this.#events.output(call, stream, text);
   }
 
   #whenIdle(): Promise<void> {
@@ -122,6 +130,9 @@ export class ToolExecutor {
   }
 
   #authorize(entry: CatalogEntry, request: CallRequest): void {
+    const { scopes } = request.caller;
+    const { resource } = entry.mount;
+    if (scopes !== undefined && !scopes.allows("execute", resource)) throw outOfScope("execute", resource);
     const kind = request.callerKind ?? "direct";
     if (entry.tool.definition.allowedCallers.includes(kind)) return;
     throw new ToolyardError("forbidden", `${entry.fullName} may not be called from ${kind}`);
@@ -133,7 +144,7 @@ export class ToolExecutor {
     const timeoutMs = Math.min(wanted, limits.maxCallTimeoutMs);
     const call = new Call(request, traceId, entry, new Deadline(clock, timeoutMs, entry.fullName, request.parent));
     this.#active.add(call);
-    this.#emit("call.started", call, { action: entry.fullName });
+    this.#events.started(call);
     return call;
   }
 
@@ -145,6 +156,7 @@ export class ToolExecutor {
     try {
       // The turn may have come in the same moment as the end.
       if (call.deadline.ended !== undefined) throw call.deadline.ended;
+      call.request.observer?.onStart?.();
       work = call.entry.tool.invoke(params, new CallContext(call, this, call.lease?.record.view));
       pending = isThenable(work);
       if (!pending) return this.#toPlain(work);
@@ -204,7 +216,7 @@ export class ToolExecutor {
       { tool: call.entry.fullName, trace_id: call.traceId, grace_ms: limits.abortGraceMs },
       "a tool ignores its signal; it is given up and may still be working",
     );
-    this.#emit("call.abandoned", call, {});
+    this.#events.abandoned(call);
     call.leave();
   }
 
@@ -213,14 +225,7 @@ export class ToolExecutor {
     this.#deps.watchdog.ended(call.entry.fullName);
     this.#active.delete(call);
     if (this.#active.size === 0) this.#onIdle?.();
-    if (!this.#deps.bus.watched) return;
-    const failed = !result.ok;
-    const type = !failed ? "call.completed" : result.error.error === "cancelled" ? "call.cancelled" : "call.failed";
-    this.#emit(type, call, {
-      outcome: result.meta.outcome,
-      execution_time_ms: result.meta.execution_time_ms,
-      ...(failed && { error: result.error.error, message: result.error.message }),
-    });
+    this.#events.ended(call, result);
   }
 
   #toKnownError(
@@ -250,22 +255,6 @@ export class ToolExecutor {
       },
       "call",
     );
-  }
-
-  #emit(type: EventType, call: Call, data: Readonly<Record<string, unknown>>): void {
-    const { bus, clock } = this.#deps;
-    if (!bus.watched) return;
-    bus.emit({
-      type,
-      ts: clock.date().toISOString(),
-      tenant: call.request.caller.tenant,
-      worker_id: call.request.caller.workerId,
-      ...(call.lease !== undefined && { session_id: call.lease.record.id }),
-      ...(call.entry.resourceType !== null && { resource: call.entry.resourceType }),
-      call_id: call.id,
-      trace_id: call.traceId,
-      data,
-    });
   }
 }
 

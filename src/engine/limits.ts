@@ -32,12 +32,46 @@ export interface EngineLimits {
   readonly maxSessions: number;
   readonly maxSessionsPerTenant: number;
   readonly maxSessionsPerWorker: number;
+  /** How long a keyed call goes on once its client went away, for the client to come back under the same key. */
+  readonly disconnectGraceMs: number;
+  /** How long the answer of a keyed call is kept. */
+  readonly idempotencyRetentionMs: number;
+  /** The largest answer of a keyed call or a job that is kept. */
+  readonly keptAnswerBytes: number;
+  /** Jobs of one worker, and of one tenant, that are under way at once. */
+  readonly jobsPerWorker: number;
+  readonly jobsPerTenant: number;
+  /** How long a job that is over can be asked for. */
+  readonly jobRetentionMs: number;
+  /** The longest time that one request waits for a job. */
+  readonly jobWaitMs: number;
+  /** How long it is remembered how a session ended. */
+  readonly sessionRetentionMs: number;
+  /** What a session that outlived its server has at least, for its worker to come back. */
+  readonly restartGraceMs: number;
   readonly batchItems: number;
   readonly batchConcurrency: number;
   /** The largest serialised result of one call. */
   readonly resultBytes: number;
   /** The deepest nesting of a result. */
   readonly resultDepth: number;
+  /** Events that the log keeps; older ones are trimmed. */
+  readonly eventLogEvents: number;
+  readonly eventLogAgeMs: number;
+  /** Events that wait for the store at most; beyond them the oldest are dropped, and a `log.gap` says so. */
+  readonly eventPending: number;
+  /** How long an event waits for others to be written with it. */
+  readonly eventFlushMs: number;
+  /** Clients that follow the log or a call at once; further ones are refused with 429. */
+  readonly streamClients: number;
+  /** What is kept of one streamed call for readers that come back, beside its result. */
+  readonly streamBytes: number;
+  /** What is kept of all streamed calls that are over. */
+  readonly endedStreamBytes: number;
+  /** How long a streamed call that is over can be read again. */
+  readonly endedStreamMs: number;
+  /** How often a quiet stream shows that it lives. */
+  readonly streamHeartbeatMs: number;
   /** How late the event loop may be before the watchdog names the tools that were running. */
   readonly loopLagMs: number;
 }
@@ -63,9 +97,27 @@ export const defaultLimits: EngineLimits = {
   maxSessions: 10_000,
   maxSessionsPerTenant: 10_000,
   maxSessionsPerWorker: 64,
+  disconnectGraceMs: 2_000,
+  idempotencyRetentionMs: 86_400_000,
+  keptAnswerBytes: 8_388_608,
+  jobsPerWorker: 100,
+  jobsPerTenant: 1_000,
+  jobRetentionMs: 86_400_000,
+  jobWaitMs: 60_000,
+  sessionRetentionMs: 86_400_000,
+  restartGraceMs: 60_000,
   batchItems: 1_000,
   batchConcurrency: 16,
   resultBytes: 33_554_432,
   resultDepth: 200,
+  eventLogEvents: 1_000_000,
+  eventLogAgeMs: 604_800_000,
+  eventPending: 16_384,
+  eventFlushMs: 50,
+  streamClients: 4_096,
+  streamBytes: 8_388_608,
+  endedStreamBytes: 67_108_864,
+  endedStreamMs: 300_000,
+  streamHeartbeatMs: 15_000,
   loopLagMs: 250,
 };

@@ -1,4 +1,3 @@
-import type { EventType } from "../core/events.ts";
 import { ToolyardError } from "../core/errors.ts";
 import type { EventBus } from "./bus.ts";
 import { type CancelSource, settlesWithin, untilEnded } from "./deadline.ts";
@@ -6,8 +5,12 @@ import { type Departed, DepartedSessions } from "./departed-sessions.ts";
 import { Lifecycle, type LifecycleDeps } from "./lifecycle.ts";
 import { hasSessions, type Mount } from "./mount.ts";
 import { SessionCleaner } from "./session-cleaner.ts";
+import { SessionEndings } from "./session-endings.ts";
+import { SessionEvents } from "./session-events.ts";
 import { SessionInitializer } from "./session-initializer.ts";
+import type { SessionJournal } from "./session-journal.ts";
 import { SessionMaker } from "./session-maker.ts";
+import { SessionRecovery } from "./session-recovery.ts";
 import type { EndReason, LeaseHolder, SessionRecord } from "./session-record.ts";
 import type { AcquireOptions, CreateRequest, CreateResult, DestroyOptions, Lease } from "./session-request.ts";
 import { type Caller, SessionTable } from "./session-table.ts";
@@ -21,7 +24,8 @@ import { SessionTimes } from "./session-times.ts";
  */
 export class ResourceRouter {
   readonly #table = new SessionTable();
-  readonly #ending = new Set<SessionRecord>();
+  readonly #endings: SessionEndings;
+  readonly #recovery: SessionRecovery;
   readonly #lifecycles = new Map<string, Lifecycle>();
   readonly #cleaner: SessionCleaner;
   readonly #initializer: SessionInitializer;
@@ -29,17 +33,29 @@ export class ResourceRouter {
   readonly #maker: SessionMaker;
   readonly #departed = new DepartedSessions();
   readonly #deps: LifecycleDeps;
-  readonly #bus: EventBus;
+  readonly #events: SessionEvents;
+  readonly #journal: SessionJournal;
   #closed = false;
 
-  constructor(mounts: ReadonlyMap<string, Mount>, deps: LifecycleDeps, bus: EventBus) {
+  constructor(mounts: ReadonlyMap<string, Mount>, deps: LifecycleDeps, bus: EventBus, journal: SessionJournal) {
     this.#deps = deps;
-    this.#bus = bus;
+    this.#events = new SessionEvents(bus, deps.clock);
+    this.#journal = journal;
     for (const mount of mounts.values()) this.#lifecycles.set(mount.resource, new Lifecycle(mount, deps));
     this.#times = new SessionTimes(deps.clock, deps.limits);
     this.#maker = new SessionMaker(mounts, this.#table, this.#times, deps);
     this.#cleaner = new SessionCleaner(this.#lifecycles, deps);
     this.#initializer = new SessionInitializer(this.#lifecycles, this.#cleaner, deps);
+    const table = this.#table;
+    const parts = { table, maker: this.#maker, journal, events: this.#events };
+    this.#endings = new SessionEndings({ ...parts, cleaner: this.#cleaner });
+    this.#recovery = new SessionRecovery({
+      ...parts,
+      endings: this.#endings,
+      initializer: this.#initializer,
+      departed: this.#departed,
+      logger: deps.logger,
+    });
   }
 
   get workerCount(): number {
@@ -52,12 +68,17 @@ export class ResourceRouter {
 
   /** Sessions whose cleanup is not over. */
   get endingCount(): number {
-    return this.#ending.size;
+    return this.#endings.count;
   }
 
   /** Sessions whose cleanup failed for good. */
   get leaked(): number {
     return this.#cleaner.leaked;
+  }
+
+  /** Whose a live session is; for the audit, never for an answer. */
+  tenantOf(sessionId: string): string | undefined {
+    return this.#table.tenantOf(sessionId);
   }
 
   lifecycle(resource: string): Lifecycle | undefined {
@@ -75,7 +96,7 @@ export class ResourceRouter {
     const { held, sessionId } = options;
     const { resource } = mount;
     let record = held !== undefined && (sessionId ?? held.id) === held.id ? held : this.find(caller, resource);
-    if (sessionId !== undefined && record?.id !== sessionId) throw this.#departed.explain(sessionId, caller, resource);
+    if (sessionId !== undefined && record?.id !== sessionId) return this.#explain(sessionId, caller, resource);
     const departed = record === undefined ? this.#departed.lastOf(caller, resource) : undefined;
     record ??= this.#make({ ...caller, resource, config: {} }, true);
     const lease = this.#lease(record, holder, departed);
@@ -96,17 +117,26 @@ export class ResourceRouter {
     const lease = this.#lease(result.record, { cancel: () => undefined });
     try {
       if (result.record.state !== "active") await this.#whenReady(lease, wait);
+      await this.#journal.write(result.record);
+    } catch (error) {
+      if (result.how === "created") this.#endings.end(result.record, "cancelled");
+      throw error;
     } finally {
       lease.release();
     }
     return result;
   }
 
+  /** Takes over the sessions that the last server left; resolves once each is in its worker's place. */
+  recover(): Promise<void> {
+    return this.#recovery.run();
+  }
+
   /** Ends a session whose state is gone, so that nobody meets it any more; its worker is told when it comes back. */
   lose(record: SessionRecord): void {
     if (record.ending) return;
     if (!record.temporary) this.#departed.add(record, "lost");
-    this.#end(record, "lost");
+    this.#endings.end(record, "lost");
   }
 
   /** Finds the worker's live session on a resource. */
@@ -145,7 +175,7 @@ export class ResourceRouter {
    * Resolves with whether that is over; after `destroyWaitMs` it goes on without the caller.
    */
   async destroy(record: SessionRecord, reason: EndReason, options: DestroyOptions = {}): Promise<boolean> {
-    this.#end(record, reason);
+    this.#endings.end(record, reason);
     if (options.force === true) {
       const cause = new ToolyardError("cancelled", `The session ${record.id} was destroyed`);
       record.initialization.cancel(cause);
@@ -158,6 +188,7 @@ export class ResourceRouter {
   sweep(): number {
     const expired = this.#table.list().filter((record) => this.#times.isOver(record));
     for (const record of expired) this.#expire(record);
+    void this.#journal.flush();
     return expired.length;
   }
 
@@ -171,15 +202,15 @@ export class ResourceRouter {
     const records = this.#table.list();
     for (const record of records) {
       record.initialization.cancel(new ToolyardError("shutting_down", "The server is stopping"));
-      this.#end(record, "shutdown");
+      this.#endings.end(record, "shutdown");
     }
-    await Promise.all([this.#cleaner.finish(), ...[...this.#ending].map((record) => record.ended)]);
+    await this.#endings.settled();
     return records.length;
   }
 
   #expire(record: SessionRecord): void {
     this.#departed.add(record, "expired");
-    this.#end(record, "expired");
+    this.#endings.end(record, "expired");
   }
 
   #obtain(request: CreateRequest): CreateResult {
@@ -188,7 +219,7 @@ export class ResourceRouter {
     if (live === undefined || (live.temporary && special)) {
       // Made before the one it replaces ends: a config that is refused changes nothing.
       const record = this.#make(request, false);
-      if (live !== undefined) this.#end(live, "replaced");
+      if (live !== undefined) this.#endings.end(live, "replaced");
       return { record, how: "created" };
     }
     if (!live.temporary) return { record: live, how: "exists" };
@@ -216,13 +247,12 @@ export class ResourceRouter {
   async #initialize(record: SessionRecord, mount: Mount): Promise<void> {
     try {
       await this.#initializer.initialize(record, mount);
-      record.initialized = true;
-      if (record.state === "initializing") record.state = "active";
+      record.activate();
       this.renew(record);
-      this.#emit("session.created", record, { temporary: record.temporary });
+      this.#events.created(record);
     } catch (error) {
-      if (ToolyardError.is(error)) this.#emit("session.failed", record, { error: error.error, message: error.message });
-      this.#end(record, "failed");
+      if (ToolyardError.is(error)) this.#events.failed(record, error);
+      this.#endings.end(record, "failed");
       throw error;
     }
   }
@@ -241,14 +271,21 @@ export class ResourceRouter {
         if (record.leased) return;
         record.onDrained?.();
         if (!record.initialized) this.#abandon(record);
-        else if (record.temporary) this.#end(record, "temporary");
+        else if (record.temporary) this.#endings.end(record, "temporary");
       },
     };
   }
 
+  /** @throws ToolyardError always: why the worker has no such session. */
+  async #explain(sessionId: string, caller: Caller, resource: string): Promise<never> {
+    const known = this.#departed.explain(sessionId, caller, resource);
+    if (known.error !== "session_not_found") throw known;
+    throw (await this.#journal.explain(sessionId, caller, resource)) ?? known;
+  }
+
   #abandon(record: SessionRecord): void {
     record.initialization.cancel(new ToolyardError("cancelled", "Nobody waits for the session any more"));
-    this.#end(record, "cancelled");
+    this.#endings.end(record, "cancelled");
   }
 
   async #whenReady(lease: Lease, wait: CancelSource): Promise<Lease> {
@@ -259,42 +296,5 @@ export class ResourceRouter {
       lease.release();
       throw error;
     }
-  }
-
-  /** Takes the session out of the table at once; the rest goes on by itself. Further ends change nothing. */
-  #end(record: SessionRecord, reason: EndReason): void {
-    if (record.ending) return;
-    record.state = "ending";
-    record.endReason = reason;
-    this.#table.remove(record);
-    this.#ending.add(record);
-    record.ended = this.#finish(record);
-  }
-
-  async #finish(record: SessionRecord): Promise<void> {
-    // A failed initialize ends its session from inside: waiting for it, or for those who wait for it, would never end.
-    if (record.endReason !== "failed") {
-      if (!record.initialized) await record.ready.catch(() => undefined);
-      if (record.leased) await new Promise<void>((resolve) => (record.onDrained = resolve));
-    }
-    await this.#cleaner.clean(record.view);
-    record.state = "ended";
-    record.view = { ...record.view, data: undefined };
-    this.#ending.delete(record);
-    this.#maker.forget(record);
-    this.#emit("session.ended", record, { reason: record.endReason });
-  }
-
-  #emit(type: EventType, record: SessionRecord, data: Readonly<Record<string, unknown>>): void {
-    if (!this.#bus.watched) return;
-    this.#bus.emit({
-      type,
-      ts: this.#deps.clock.date().toISOString(),
-      tenant: record.tenant,
-      worker_id: record.workerId,
-      session_id: record.id,
-      resource: record.resource,
-      data,
-    });
   }
 }

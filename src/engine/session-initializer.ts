@@ -46,6 +46,29 @@ export class SessionInitializer {
     }
   }
 
+  /**
+   * Takes over a session that the last server left, and keeps what the backend made of its handle in its view.
+   *
+   * @throws ToolyardError session_lost
+   */
+  async adopt(record: SessionRecord, { backend, resource }: Mount, handle: unknown): Promise<void> {
+    const lifecycle = this.#lifecycles.get(resource);
+    let data: unknown = null;
+    try {
+      if (lifecycle?.warm === false) await lifecycle.warmUp(record.initialization);
+      data = await lifecycle?.run(
+        "adopt",
+        this.#deps.limits.initializeTimeoutMs,
+        async (context) => backend.adopt?.({ ...record.view, data: handle }, context) ?? null,
+        { parent: record.initialization },
+      );
+    } catch (error) {
+      this.#deps.logger.error({ err: error, resource, session_id: record.id }, "adopt failed");
+    }
+    if (data === null) throw new ToolyardError("session_lost", `The session ${record.id} was lost with its server`);
+    record.view = { ...record.view, data };
+  }
+
   #toInitError(record: SessionRecord, error: unknown): ToolyardError {
     if (ToolyardError.is(error) && error === record.initialization.ended) return error;
     const { resource } = record;

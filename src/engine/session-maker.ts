@@ -1,7 +1,9 @@
 import type { Clock } from "../core/clock.ts";
+import type { SessionRow } from "../core/store.ts";
 import type { LifecycleDeps } from "./lifecycle.ts";
-import type { Mount } from "./mount.ts";
+import { hasSessions, type Mount } from "./mount.ts";
 import { toSessionConfig } from "./session-config.ts";
+import type { StoredHandle } from "./session-journal.ts";
 import { toSessionId, toSessionName } from "./session-name.ts";
 import { SessionQuota } from "./session-quota.ts";
 import { SessionRecord } from "./session-record.ts";
@@ -52,6 +54,31 @@ export class SessionMaker {
       autoExtend: request.autoExtend ?? true,
       createdAt: this.#clock.date(),
       expiresAt: this.#clock.now() + ttlMs,
+    });
+    this.#table.add(record);
+    return record;
+  }
+
+  /** Makes a session anew that an earlier run of the server left; `undefined` when its backend cannot take it over. */
+  restore(row: SessionRow, stored: StoredHandle, timeLeftMs: number): SessionRecord | undefined {
+    const mount = this.#mounts.get(row.resource);
+    if (mount?.backend.adopt === undefined || !hasSessions(mount.backend)) return undefined;
+    this.#quota.take(row);
+    const { id, name, workerId, tenant, resource, ttlMs } = row;
+    const record = new SessionRecord({
+      id,
+      name,
+      workerId,
+      tenant,
+      resource,
+      config: JSON.parse(row.config),
+      mount,
+      customName: undefined,
+      temporary: false,
+      ttlMs,
+      autoExtend: stored.autoExtend,
+      createdAt: new Date(row.createdAt),
+      expiresAt: this.#clock.now() + timeLeftMs,
     });
     this.#table.add(record);
     return record;

@@ -93,6 +93,12 @@ export class SessionRecord {
     this.turns = facts.mount?.backend.concurrency === "serial" ? new SerialQueue() : undefined;
   }
 
+  /** Notes that its state has been made, or found again. */
+  activate(): void {
+    this.initialized = true;
+    if (this.state === "initializing") this.state = "active";
+  }
+
   get leased(): boolean {
     return this.holders.size > 0;
   }

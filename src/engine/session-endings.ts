@@ -1,0 +1,59 @@
+import type { SessionCleaner } from "./session-cleaner.ts";
+import type { SessionEvents } from "./session-events.ts";
+import type { SessionJournal } from "./session-journal.ts";
+import type { SessionMaker } from "./session-maker.ts";
+import type { EndReason, SessionRecord } from "./session-record.ts";
+import type { SessionTable } from "./session-table.ts";
+
+export interface SessionEndingsDeps {
+  readonly table: SessionTable;
+  readonly maker: SessionMaker;
+  readonly cleaner: SessionCleaner;
+  readonly journal: SessionJournal;
+  readonly events: SessionEvents;
+}
+
+/** Ends sessions: out of the table at once, cleaned up when their last call has left. */
+export class SessionEndings {
+  readonly #deps: SessionEndingsDeps;
+  readonly #ending = new Set<SessionRecord>();
+
+  constructor(deps: SessionEndingsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Sessions whose cleanup is not over. */
+  get count(): number {
+    return this.#ending.size;
+  }
+
+  /** Takes the session out of the table at once; the rest goes on by itself. Further ends change nothing. */
+  end(record: SessionRecord, reason: EndReason): void {
+    if (record.ending) return;
+    record.state = "ending";
+    record.endReason = reason;
+    this.#deps.table.remove(record);
+    this.#ending.add(record);
+    record.ended = this.#finish(record);
+  }
+
+  /** Waits until the cleanups are over or given up. */
+  async settled(): Promise<void> {
+    await Promise.all([this.#deps.cleaner.finish(), ...[...this.#ending].map((record) => record.ended)]);
+  }
+
+  async #finish(record: SessionRecord): Promise<void> {
+    // A failed initialize ends its session from inside: waiting for it, or for those who wait for it, would never end.
+    if (record.endReason !== "failed") {
+      if (!record.initialized) await record.ready.catch(() => undefined);
+      if (record.leased) await new Promise<void>((resolve) => (record.onDrained = resolve));
+    }
+    await this.#deps.cleaner.clean(record.view);
+    await this.#deps.journal.end(record);
+    record.state = "ended";
+    record.view = { ...record.view, data: undefined };
+    this.#ending.delete(record);
+    this.#deps.maker.forget(record);
+    this.#deps.events.ended(record);
+  }
+}

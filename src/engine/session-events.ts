@@ -1,0 +1,46 @@
+import type { Clock } from "../core/clock.ts";
+import type { ToolyardError } from "../core/errors.ts";
+import type { EventType } from "../core/events.ts";
+import type { EventBus } from "./bus.ts";
+import type { SessionRecord } from "./session-record.ts";
+
+/** Tells the bus what becomes of sessions. */
+export class SessionEvents {
+  readonly #bus: EventBus;
+  readonly #clock: Clock;
+
+  constructor(bus: EventBus, clock: Clock) {
+    this.#bus = bus;
+    this.#clock = clock;
+  }
+
+  created(record: SessionRecord): void {
+    this.#emit("session.created", record, { temporary: record.temporary });
+  }
+
+  /** A session of the last server is here again. */
+  adopted(record: SessionRecord): void {
+    this.#emit("session.created", record, { temporary: false, adopted: true });
+  }
+
+  failed(record: SessionRecord, { error, message }: ToolyardError): void {
+    this.#emit("session.failed", record, { error, message });
+  }
+
+  ended(record: SessionRecord): void {
+    this.#emit("session.ended", record, { reason: record.endReason });
+  }
+
+  #emit(type: EventType, record: SessionRecord, data: Readonly<Record<string, unknown>>): void {
+    if (!this.#bus.watched) return;
+    this.#bus.emit({
+      type,
+      ts: this.#clock.date().toISOString(),
+      tenant: record.tenant,
+      worker_id: record.workerId,
+      session_id: record.id,
+      resource: record.resource,
+      data,
+    });
+  }
+}

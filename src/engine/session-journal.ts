@@ -1,0 +1,159 @@
+import type { Clock } from "../core/clock.ts";
+import type { Logger } from "../core/context.ts";
+import { ToolyardError } from "../core/errors.ts";
+import type { SessionRow, SessionStore } from "../core/store.ts";
+import type { EngineLimits } from "./limits.ts";
+import { hasSessions } from "./mount.ts";
+import type { SessionRecord } from "./session-record.ts";
+import type { Caller } from "./session-table.ts";
+import type { SteadyTime } from "./steady-time.ts";
+
+export interface SessionJournalDeps {
+  readonly store: SessionStore;
+  readonly instance: string;
+  readonly clock: Clock;
+  readonly time: SteadyTime;
+  readonly limits: EngineLimits;
+  readonly logger: Logger;
+}
+
+/** What a row keeps for whoever takes the session over: the backend's own handle, and what the row has no column for. */
+export interface StoredHandle {
+  readonly handle: unknown;
+  readonly autoExtend: boolean;
+}
+
+interface Entry {
+  readonly writing: Promise<void>;
+  expiresAt: number;
+}
+
+/** Ends that are told to who names the session later: its state went without its worker's doing. */
+const LOST = new Set(["lost", "shutdown"]);
+/** A renewal of less than this part of the ttl is not worth a write: a restart gives every session some time anyway. */
+const WORTH_WRITING = 4;
+
+/** Keeps what must be known of explicit sessions after a crash: written before the creation is acknowledged. */
+export class SessionJournal {
+  readonly #deps: SessionJournalDeps;
+  readonly #entries = new Map<SessionRecord, Entry>();
+
+  constructor(deps: SessionJournalDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Writes a session once; those who ask meanwhile wait for the same write.
+   *
+   * @throws ToolyardError dependency_failed
+   */
+  async write(record: SessionRecord): Promise<void> {
+    if (record.mount === undefined || !hasSessions(record.mount.backend)) return;
+    let entry = this.#entries.get(record);
+    if (entry === undefined) {
+      entry = { writing: this.#put(record), expiresAt: record.expiresAt };
+      this.#entries.set(record, entry);
+    }
+    try {
+      await entry.writing;
+    } catch (error) {
+      this.#entries.delete(record);
+      this.#deps.logger.error({ err: error, session_id: record.id }, "a session could not be written");
+      throw new ToolyardError("dependency_failed", "The session could not be written to the store", { cause: error });
+    }
+  }
+
+  /** Goes on with a session that an earlier run of the server wrote. */
+  resume(record: SessionRecord): void {
+    this.#entries.set(record, { writing: Promise.resolve(), expiresAt: record.expiresAt });
+  }
+
+  /** Writes that a session has ended, and why; never rejects. */
+  async end(record: SessionRecord): Promise<void> {
+    const entry = this.#entries.get(record);
+    if (entry === undefined) return;
+    this.#entries.delete(record);
+    await entry.writing.catch(() => undefined);
+    await this.endRow(record.id, record.endReason ?? "lost");
+  }
+
+  async endRow(id: string, reason: string): Promise<void> {
+    const { store, time, logger } = this.#deps;
+    try {
+      await store.end(id, reason, time.now());
+    } catch (error) {
+      logger.error({ err: error, session_id: id }, "the end of a session could not be written");
+    }
+  }
+
+  /** Writes the ends that renewals have moved; never rejects. */
+  async flush(): Promise<void> {
+    const moved = new Map<string, number>();
+    for (const [record, entry] of this.#entries) {
+      if (Math.abs(record.expiresAt - entry.expiresAt) < record.ttlMs / WORTH_WRITING) continue;
+      entry.expiresAt = record.expiresAt;
+      moved.set(record.id, this.#toExpiry(record));
+    }
+    if (moved.size === 0) return;
+    try {
+      await this.#deps.store.renew(moved);
+    } catch (error) {
+      this.#deps.logger.error({ err: error, sessions: moved.size }, "renewals could not be written");
+    }
+  }
+
+  /** Lists what the last run of the server left. */
+  live(): Promise<readonly SessionRow[]> {
+    return this.#deps.store.live();
+  }
+
+  /** How long a session that was left may live from now: its time went on, but nobody could renew it meanwhile. */
+  timeLeftMs({ expiresAt, ttlMs }: SessionRow): number {
+    const { time, limits } = this.#deps;
+    const least = Math.min(ttlMs, limits.restartGraceMs);
+    return Math.min(Math.max(expiresAt - time.now(), least), ttlMs);
+  }
+
+  /** Finds why a session is not there; `undefined` when there never was one of the caller's, or the caller ended it. */
+  async explain(sessionId: string, { tenant, workerId }: Caller, resource: string): Promise<ToolyardError | undefined> {
+    const row = await this.#deps.store.get(tenant, sessionId).catch(() => null);
+    if (row === null || row.workerId !== workerId || row.resource !== resource) return undefined;
+    if (row.state === "expired") return new ToolyardError("session_expired", `The session ${sessionId} has expired`);
+    if (!LOST.has(row.state)) return undefined;
+    return new ToolyardError("session_lost", `The session ${sessionId} was lost, and its state with it`);
+  }
+
+  async prune(): Promise<void> {
+    const { store, time, limits } = this.#deps;
+    await store.prune(time.now() - limits.sessionRetentionMs);
+  }
+
+  async #put(record: SessionRecord): Promise<void> {
+    const { id, name, tenant, workerId, resource, ttlMs } = record;
+    await this.#deps.store.put({
+      id,
+      name,
+      tenant,
+      workerId,
+      resource,
+      config: JSON.stringify(record.config),
+      ttlMs,
+      createdAt: record.createdAt.getTime(),
+      expiresAt: this.#toExpiry(record),
+      handle: this.#toHandle(record),
+      state: "live",
+      endedAt: null,
+      instance: this.#deps.instance,
+    });
+  }
+
+  #toExpiry(record: SessionRecord): number {
+    return Math.round(this.#deps.time.now() + record.expiresAt - this.#deps.clock.now());
+  }
+
+  #toHandle({ mount, view, autoExtend }: SessionRecord): string | null {
+    if (mount?.backend.adopt === undefined) return null;
+    const stored: StoredHandle = { handle: mount.backend.handle?.(view) ?? null, autoExtend };
+    return JSON.stringify(stored);
+  }
+}
