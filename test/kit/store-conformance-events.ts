@@ -89,6 +89,15 @@ export function describeEventLog(open: () => Promise<Store>): void {
     expect(ids(await readAll(store, ALL, { afterId: 7 }))).toEqual([10, 20]);
   });
 
+  it("keeps the log whole when batches beside the good ones are refused", async () => {
+    const store = await open();
+    for (let id = 1; id <= 300; id += 1) {
+      const [good, bad] = await Promise.allSettled([store.events.append([event(id)]), store.events.append([event(1)])]);
+      expect([good.status, bad.status]).toEqual(["fulfilled", "rejected"]);
+    }
+    expect(ids(await readAll(store, ALL))).toEqual(ids(events(1, 300)));
+  });
+
   it("trims to a number of events, and says what is first now", async () => {
     const store = await open();
     for (let id = 1; id <= 300; id += 30) await store.events.append(events(id, id + 29));

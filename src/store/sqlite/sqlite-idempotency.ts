@@ -5,6 +5,9 @@ import type { WriteQueue } from "./write-queue.ts";
 
 const COLUMNS = `tenant, key, fingerprint, state, answer, instance, created_at AS createdAt`;
 
+/** How many records go in one write. */
+const PRUNE_PART = 1_000;
+
 /** Idempotency records in a table; its unique index decides between callers of one key. */
 export class SqliteIdempotency implements IdempotencyStore {
   readonly #gate: OpenGate;
@@ -40,7 +43,10 @@ export class SqliteIdempotency implements IdempotencyStore {
     this.#markUnknown = database.prepare<[string]>(
       `UPDATE idempotency SET state = 'unknown' WHERE state = 'running' AND instance <> ?`,
     );
-    this.#prune = database.prepare<[number]>(`DELETE FROM idempotency WHERE created_at < ? AND state <> 'running'`);
+    this.#prune = database.prepare<[number, number]>(
+      `DELETE FROM idempotency WHERE rowid IN
+         (SELECT rowid FROM idempotency WHERE created_at < ? AND state <> 'running' ORDER BY rowid LIMIT ?)`,
+    );
   }
 
   async begin(
@@ -78,7 +84,13 @@ export class SqliteIdempotency implements IdempotencyStore {
   }
 
   async prune(createdBefore: number): Promise<number> {
-    this.#gate.check();
-    return await this.#queue.write(() => this.#prune.run(createdBefore).changes);
+    let pruned = 0;
+    for (;;) {
+      this.#gate.check();
+      // oxlint-disable-next-line no-await-in-loop -- one part at a time, so that calls go on between them
+      const part = await this.#queue.write(() => this.#prune.run(createdBefore, PRUNE_PART).changes);
+      pruned += part;
+      if (part < PRUNE_PART) return pruned;
+    }
   }
 }

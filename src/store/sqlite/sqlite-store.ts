@@ -55,8 +55,6 @@ function openDatabase(Constructor: DatabaseConstructor, file: string): Database 
     database.pragma("synchronous = NORMAL");
     database.pragma("foreign_keys = ON");
     database.pragma("trusted_schema = OFF");
-    // A checkpoint waits for the disk: one in 16 MiB of writes, not in 4.
-    database.pragma("wal_autocheckpoint = 4096");
     database.pragma("journal_size_limit = 67108864");
     migrate(database);
     return database;

@@ -1,12 +1,13 @@
-/** What is looked up by name: idempotency, jobs, sessions, keys, audit. */
+/**
+ * What is looked up by name: idempotency, jobs, sessions, keys, audit.
+ * Idempotency is written twice a call, so it has no index that only the rare marking and pruning would use.
+ */
 export const records = `
 CREATE TABLE idempotency (
   tenant TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, state TEXT NOT NULL, instance TEXT NOT NULL,
   created_at INTEGER NOT NULL, answer TEXT,
   UNIQUE (tenant, key)
 ) STRICT;
-CREATE INDEX idempotency_running ON idempotency (instance) WHERE state = 'running';
-CREATE INDEX idempotency_age ON idempotency (created_at);
 
 CREATE TABLE jobs (
   tenant TEXT NOT NULL, id TEXT NOT NULL, worker_id TEXT NOT NULL, action TEXT NOT NULL, state TEXT NOT NULL,
