@@ -3,7 +3,7 @@ import { listField } from "../client/format/fields.ts";
 import { systemClock } from "../core/clock.ts";
 import { StoreError } from "../core/store.ts";
 import type { KeyListing, KeyRequest, NewKey } from "../server/auth/key-admin.ts";
-import type { Terminal } from "./command.ts";
+import { CommandError, type Terminal } from "./command.ts";
 import { askServer, toRefusal } from "./server-connection.ts";
 
 /** Works on keys, wherever they are kept. */
@@ -38,6 +38,10 @@ export async function withKeys<T>(place: KeyPlace, work: (keys: KeyDoor) => Prom
     return await withFolder(place.dataDir ?? DEFAULT_DATA_DIR, work);
   } catch (error) {
     if (!(error instanceof StoreError) || error.reason !== "locked") throw error;
+    // The server of a folder that is not the usual one may be anywhere; another one must not get its keys.
+    if (place.dataDir !== undefined && place.terminal.environment["TOOLYARD_URL"] === undefined) {
+      throw new CommandError(`a server uses ${place.dataDir} and keeps its keys: name the server with --url`);
+    }
     return work(serverKeys(place));
   }
 }

@@ -7,6 +7,7 @@ import { toIssues } from "../core/issues.ts";
 import { checkAccess } from "./auth/access.ts";
 import type { CrossingWatch } from "./auth/crossing-watch.ts";
 import type { Doorkeeper } from "./auth/doorkeeper.ts";
+import type { OpenStreams } from "./auth/open-streams.ts";
 import { readJson } from "./body.ts";
 import { BodyBudget, BodyShare } from "./body-budget.ts";
 import { Cors, type CorsOptions } from "./cors.ts";
@@ -22,12 +23,13 @@ export interface AppOptions {
   readonly cors: CorsOptions;
   readonly door: Doorkeeper;
   readonly crossings: CrossingWatch;
+  readonly streams: OpenStreams;
   readonly limits: HttpLimits;
   readonly logger: Logger;
 }
 
 /** Puts the routes behind the guard, and turns every failure into a typed answer without a traceback. */
-export function createApp({ routes, limits, logger, crossings, ...options }: AppOptions): FetchHandler {
+export function createApp({ routes, limits, logger, crossings, streams, ...options }: AppOptions): FetchHandler {
   const app = new Hono<{ Bindings: Env }>();
   const methods = new Map<string, Set<string>>();
   const bodies = new BodyBudget(limits.bodyBytesInFlight);
@@ -60,6 +62,7 @@ export function createApp({ routes, limits, logger, crossings, ...options }: App
         } finally {
           share.end();
         }
+        if (reply.stream !== undefined) streams.track(identity, outgoing);
         if (reply.status !== 200 && identity.keyId !== null) crossings.observe(identity, route, raw);
         return toResponse(closeHalfRead(reply, incoming));
       });

@@ -76,17 +76,14 @@ function toPurposes(routes: readonly AnyRoute[]): (path: string) => string | und
 }
 
 /** Answers who is not let in, with the headers that HTTP has for it. */
-export function toRefusal(error: unknown, logger: Logger): Response {
+function toRefusal(error: unknown, logger: Logger): Response {
   let known: ToolyardError;
   if (ToolyardError.is(error)) known = error;
   else {
     logger.error({ err: error }, "a request could not be authenticated");
     known = new ToolyardError("internal_error", "The server failed unexpectedly", { cause: error });
   }
-  const retryAfterMs = Number(known.details?.["retry_after_ms"] ?? 0);
-  const headers = {
-    ...(known.status === 401 && { "www-authenticate": 'Bearer realm="toolyard"' }),
-    ...(retryAfterMs > 0 && { "retry-after": String(Math.ceil(retryAfterMs / 1000)) }),
-  };
-  return toResponse({ ...fail({ operation: "http" }, known), headers });
+  const reply = fail({ operation: "http" }, known);
+  if (known.status !== 401) return toResponse(reply);
+  return toResponse({ ...reply, headers: { ...reply.headers, "www-authenticate": 'Bearer realm="toolyard"' } });
 }

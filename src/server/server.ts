@@ -108,6 +108,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     },
     cors: options.cors ?? defaultCors,
     door: security.door,
+    streams: security.streams,
     crossings: new CrossingWatch((id) => engine.router.tenantOf(id), security.audit),
     limits: options.http,
     logger,

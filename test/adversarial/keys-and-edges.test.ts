@@ -6,8 +6,7 @@ import { CounterBackend } from "../kit/counter-backend.ts";
 import { keyedServer, makeKeys } from "../kit/keyed-server.ts";
 import { ManualClock } from "../kit/manual-clock.ts";
 import { rawExchange } from "../kit/raw-http.ts";
-import type { Answer } from "../kit/test-server.ts";
-import { testServer } from "../kit/test-server.ts";
+import { type Answer, testServer } from "../kit/test-server.ts";
 
 const PATHS = ["/health", "/api/v1/tools", "/api/v1/events", "/api/v1/jobs", "/nothing", "/execute"];
 
@@ -18,7 +17,7 @@ function comparable({ status, body }: Answer, id: string): string {
     execution_time_ms: __,
     queued_ms: ___,
     ...meta
-  } = body.meta as Readonly<Record<string, unknown>>;
+  } = body.meta;
   return JSON.stringify({ status, ...body, meta }).replaceAll(id, "ID");
 }
 

@@ -5,6 +5,7 @@ import { AuditTrail } from "./audit-trail.ts";
 import { Doorkeeper } from "./doorkeeper.ts";
 import { KeyAdmin } from "./key-admin.ts";
 import { KeyRing } from "./key-ring.ts";
+import { OpenStreams } from "./open-streams.ts";
 import { TicketBox } from "./ticket-box.ts";
 import { type RateLimit, TokenBuckets } from "./token-buckets.ts";
 
@@ -23,6 +24,7 @@ export interface Security {
   readonly door: Doorkeeper;
   readonly ring: KeyRing;
   readonly tickets: TicketBox;
+  readonly streams: OpenStreams;
   readonly audit: AuditTrail;
   readonly keys: KeyAdmin;
   /** Takes note of a key that was made: where the config leaves it open, callers need one from now on. */
@@ -65,6 +67,7 @@ export async function createSecurity(options: SecurityOptions, deps: SecurityDep
   const audit = new AuditTrail(store.audit, clock, logger);
   const ring = new KeyRing({ keys: store.keys, clock, configKey: apiKey });
   const tickets = new TicketBox(clock);
+  const streams = new OpenStreams({ clock, logger, stillGood: (identity) => ring.stillGood(identity) });
   const door = new Doorkeeper({
     ring,
     tickets,
@@ -77,6 +80,7 @@ export async function createSecurity(options: SecurityOptions, deps: SecurityDep
     door,
     ring,
     tickets,
+    streams,
     audit,
     keys: new KeyAdmin({ keys: store.keys, audit, clock }),
     onKeyCreated: () => {
@@ -85,6 +89,7 @@ export async function createSecurity(options: SecurityOptions, deps: SecurityDep
     onKeyChanged: (id) => {
       ring.forget(id);
       tickets.forget(id);
+      void streams.check();
     },
   };
 }

@@ -51,6 +51,72 @@ describe("one-time tickets", () => {
   });
 });
 
+describe("event streams", () => {
+  /** Opens a stream, and reads it to its end. */
+  const open = async (url: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(url, { headers: { accept: "text/event-stream", ...headers } });
+    return {
+      response,
+      ended: response.text().then(
+        () => "ended",
+        () => "cut off",
+      ),
+    };
+  };
+
+  it("open with a key, or once with a ticket of their purpose", async () => {
+    await using server = await keyedServer({ a: { scopes: ["code:read"] }, b: { scopes: ["server:read"] } });
+    const { a } = server.holders;
+    const events = `${server.url}/api/v1/events`;
+    const ticketFor = async (purpose: string) => (await a.post("/api/v1/tickets", { purpose })).body.data.ticket;
+    const statusOf = async (url: string, headers?: Record<string, string>) => {
+      const { response } = await open(url, headers);
+      return response.status;
+    };
+    expect(await statusOf(events)).toBe(401);
+    expect(await statusOf(events, { "x-api-key": a.key })).toBe(200);
+    const ticket = await ticketFor("events");
+    expect(await statusOf(`${events}?type=call.started&ticket=${ticket}`)).toBe(200);
+    expect(await statusOf(`${events}?ticket=${ticket}`)).toBe(401);
+    const other = await ticketFor("call");
+    expect(await statusOf(`${events}?ticket=${other}`)).toBe(401);
+    expect(await statusOf(`${events}?ticket=${other}`)).toBe(401);
+    expect(await statusOf(`${events}?ticket=`)).toBe(401);
+    expect(await statusOf(`${events}?ticket=${a.key}`)).toBe(401);
+  });
+
+  it("end with the key that opened them, revoked or expired", async () => {
+    const clock = new ManualClock();
+    await using server = await keyedServer({ admin: {}, a: {}, brief: { expiresInMs: 60_000 } }, { clock });
+    const { admin, a, brief } = server.holders;
+    const events = `${server.url}/api/v1/events`;
+    const ticket = (await a.post("/api/v1/tickets", {})).body.data.ticket;
+    const unused = (await a.post("/api/v1/tickets", {})).body.data.ticket;
+    const byKey = await open(events, { "x-api-key": a.key });
+    const byTicket = await open(`${events}?ticket=${ticket}`);
+    const timed = await open(events, { "x-api-key": brief.key });
+    expect([byKey, byTicket, timed].map(({ response }) => response.status)).toEqual([200, 200, 200]);
+    await admin.post(`/api/v1/keys/${a.id}/revoke`, {});
+    expect(await Promise.all([byKey.ended, byTicket.ended])).toEqual(["cut off", "cut off"]);
+    expect((await open(`${events}?ticket=${unused}`)).response.status).toBe(401);
+    await clock.advance(66_000);
+    expect(await timed.ended).toBe("cut off");
+  });
+
+  it("D03: show each tenant its own events alone", async () => {
+    const backends = [new CounterBackend()];
+    await using server = await keyedServer({ a: { tenant: "acme" }, b: { tenant: "blue" } }, { backends });
+    const { a, b } = server.holders;
+    await a.execute("counter:incr");
+    const page = async (holder: typeof a) => {
+      const { body } = await holder.get("/api/v1/events?format=json&after=0");
+      return body.data.events.map((event: { type: string }) => event.type);
+    };
+    await expect.poll(() => page(a)).toContain("call.completed");
+    expect(await page(b)).toEqual([]);
+  });
+});
+
 describe("rate limits", () => {
   it("refill token by token, and tell when there is one again", () => {
     const clock = new ManualClock();

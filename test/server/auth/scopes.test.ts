@@ -45,7 +45,7 @@ const SCOPES = ["counter:execute", "counter:session", "probe:session", "probe:re
 describe("scopes", () => {
   it("let a key do what they say, and nothing else", async () => {
     const wanted = Object.fromEntries(SCOPES.map((scope) => [scope, { scopes: [scope] }]));
-    await using server = await keyedServer(
+    await using server = await keyedServer<string>(
       { ...wanted, all: {} },
       { backends: [new CounterBackend(), new ScriptedBackend()] },
     );
