@@ -7,6 +7,8 @@ export type { ActionCaller, CallerKind, CallOptions, ToolListing } from "./core/
 export { type Clock, systemClock } from "./core/clock.ts";
 export type { LifecycleContext, Logger, SessionRequest, ToolContext } from "./core/context.ts";
 export { type ErrorName, type ErrorOptions, ERRORS, type Outcome, ToolyardError } from "./core/errors.ts";
+export type { Actor, CallFailureData, EventData, EventType } from "./core/events.ts";
+export type { GapEvent, LoggedEvent } from "./core/logged-event.ts";
 export type { Envelope } from "./core/protocol.ts";
 export type { ResultMeta, ToolFailure, ToolResult } from "./core/result.ts";
 export type {
@@ -43,6 +45,8 @@ export type {
   WorkerDisconnected,
   WorkerStatus,
 } from "./client/answers.ts";
+export type { CallEvent } from "./client/call-events.ts";
+export type { EventsFilter, FollowedEvent } from "./client/follow-events.ts";
 export type { BatchCall, BatchOptions, HttpCallOptions } from "./client/call-request.ts";
 export { ClientError } from "./client/errors/client-error.ts";
 export { ConnectionError, type ConnectionFailure } from "./client/errors/connection-error.ts";
@@ -50,7 +54,8 @@ export { ProtocolError } from "./client/errors/protocol-error.ts";
 export { ServerError } from "./client/errors/server-error.ts";
 export { ServerEndedError, type ServerExit } from "./client/errors/server-ended-error.ts";
 export { ServerStartError } from "./client/errors/server-start-error.ts";
-export { HttpServiceClient, type HttpServiceClientOptions, type SessionOptions } from "./client/http-client.ts";
+export { HttpServiceClient } from "./client/http-client.ts";
+export type { HttpServiceClientOptions, SessionOptions } from "./client/http-client-options.ts";
 export { Sandbox } from "./client/sandbox.ts";
 export type { SandboxOptions } from "./client/sandbox-options.ts";
 export type {

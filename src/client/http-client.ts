@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { type Clock, systemClock } from "../core/clock.ts";
+import { systemClock } from "../core/clock.ts";
+import type { EventType } from "../core/events.ts";
 import type { Envelope } from "../core/protocol.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { ActionArguments, ActionName, ActionResult } from "./action-map.ts";
 import type * as answers from "./answers.ts";
+import { type CallEvent, streamCall } from "./call-events.ts";
 import {
   type BatchCall,
   type BatchOptions,
@@ -15,44 +17,13 @@ import {
 } from "./call-request.ts";
 import { isJsonObject, toServerError, toToolResult } from "./envelope.ts";
 import { Heartbeat } from "./heartbeat.ts";
+import type { Job, JobStatus } from "./job.ts";
+import type { HttpServiceClientOptions, SessionOptions } from "./http-client-options.ts";
 import { expectData, expectEnvelope } from "./expect-answer.ts";
+import { type EventsFilter, followEvents, type FollowedEvent } from "./follow-events.ts";
 import { ServerClient } from "./server-client.ts";
 import { LIFECYCLE_TIMEOUT_MS, QUICK_TIMEOUT_MS } from "./timeouts.ts";
 import { type Exchange, Transport } from "./transport.ts";
-
-/** How to reach a server, and as whom. */
-export interface HttpServiceClientOptions {
-  /** The server's root, with a path prefix if a proxy gives it one. @default "http://127.0.0.1:18890" */
-  readonly baseUrl?: string | undefined;
-  /** Who calls. @default `client_` and eight random hex digits */
-  readonly workerId?: string | undefined;
-  /** Milliseconds that the server allows a call that does not say. By default the tool's own limit, then the server's. */
-  readonly timeoutMs?: number | undefined;
-  /** How often a request that cannot run twice is sent again; 0 for never. @default 3 */
-  readonly maxRetries?: number | undefined;
-  /** Milliseconds before the first retry; doubles with each. A server's Retry-After wins. @default 500 */
-  readonly retryDelayMs?: number | undefined;
-  /** Sent as a bearer token. @default the environment's TOOLYARD_API_KEY */
-  readonly apiKey?: string | undefined;
-  /** Milliseconds between heartbeats from {@link HttpServiceClient.connect} on; 0 for none. @default 0 */
-  readonly heartbeatIntervalMs?: number | undefined;
-  /** Told of each heartbeat that failed; later ones go on. */
-  readonly onHeartbeatFailure?: ((error: unknown) => void) | undefined;
-  /** In place of the connection pool that all clients of this process share. */
-  readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Drives the heartbeats. */
-  readonly clock?: Clock | undefined;
-}
-
-/** What a session is to be made with, beside its config. */
-export interface SessionOptions {
-  /** Becomes a part of the session's name. */
-  readonly customName?: string | undefined;
-  /** Milliseconds until an idle session ends; the server's default and maximum apply. */
-  readonly ttlMs?: number | undefined;
-  /** Whether calls and heartbeats move the expiry. @default true */
-  readonly autoExtend?: boolean | undefined;
-}
 
 /**
  * Speaks the wire protocol for one worker; it keeps no sessions in mind, and sends a session id only when told to.
@@ -128,6 +99,59 @@ export class HttpServiceClient extends ServerClient {
   }
 
   /**
+   * Runs an action that the compiler knows and yields what it tells, at last its result; a failed call is a value there.
+   *
+   * Leaving the loop cancels the call unless `onDisconnect` is `detach`; a cut connection is taken up again unless it is
+   * `cancel`. Nothing is sent before the first event is asked for.
+   *
+   * @throws ConnectionError when the stream cannot be taken up again.
+   */
+  stream<A extends ActionName>(
+    action: A,
+    ...rest: ActionArguments<HttpCallOptions>[A]
+  ): AsyncGenerator<CallEvent<ActionResult<A>>, void, undefined> {
+    const [params, options] = rest;
+    return this.streamUntyped<ActionResult<A>>(action, params ?? {}, options);
+  }
+
+  /** As {@link stream}, for any action, with a `T` that nothing checks. */
+  streamUntyped<T = unknown>(
+    action: string,
+    params: object = {},
+    options: HttpCallOptions = {},
+  ): AsyncGenerator<CallEvent<T>, void, undefined> {
+    return streamCall<T>(this.transport, this.workerId, { action, params }, this.#timed(options));
+  }
+
+  /**
+   * Yields what happens, by default to this worker and from now on, until the reader leaves the loop.
+   *
+   * @throws ServerError `cursor_expired` or `unknown_cursor` for an `after` that cannot be gone on from.
+   */
+  events<T extends EventType>(filter: EventsFilter<T> = {}): AsyncGenerator<FollowedEvent<T>, void, undefined> {
+    return followEvents(this.transport, this.workerId, filter);
+  }
+
+  /**
+   * Starts an action as a job, which outlives this client's connection, and on most servers the server's own end.
+   *
+   * @throws ServerError when it was refused, and then nothing ran.
+   */
+  async job<A extends ActionName>(
+    action: A,
+    ...rest: ActionArguments<HttpCallOptions>[A]
+  ): Promise<Job<ActionResult<A>>> {
+    const [params, options] = rest;
+    return this.startJob<ActionResult<A>>(action, params ?? {}, options);
+  }
+
+  /** Starts any action as a job, whose data is taken for a `T`. */
+  async startJob<T = unknown>(action: string, params: object = {}, options: HttpCallOptions = {}): Promise<Job<T>> {
+    const { job_id: id } = expectData<JobStatus>(await this.#execute(action, params, options, { async_mode: true }));
+    return this.findJob<T>(id);
+  }
+
+  /**
    * Runs several calls in one request; each call's failure is a value in `results`.
    *
    * @throws ServerError when the batch as a whole was refused.
@@ -137,6 +161,8 @@ export class HttpServiceClient extends ServerClient {
     const timed = defaults === undefined ? calls : calls.map((call) => ({ timeoutMs: defaults, ...call }));
     const { envelope, status } = await this.#post("/api/v1/execute/batch", toBatchBody(this.workerId, timed, options), {
       timeoutMs: batchWaitMs(timed),
+      // Each call runs once under a key that the server makes of this one.
+      repeatable: this.transport.features.has("idempotency"),
       headers: { "idempotency-key": randomUUID() },
       signal: options.signal,
     });
@@ -231,16 +257,22 @@ export class HttpServiceClient extends ServerClient {
     return this.#operate("/api/v1/init/from-config", { config_path: configPath, override_params: overrides });
   }
 
-  async #execute(action: string, params: object, given: HttpCallOptions) {
-    const timeoutMs = given.timeoutMs ?? this.#options.timeoutMs;
-    const options = timeoutMs === undefined ? given : { ...given, timeoutMs };
-    return this.#post("/api/v1/execute", toExecuteBody(this.workerId, action, params, options), {
+  async #execute(action: string, params: object, given: HttpCallOptions, mode: object = {}) {
+    const options = this.#timed(given);
+    const { timeoutMs } = options;
+    const body = { ...toExecuteBody(this.workerId, action, params, options), ...mode };
+    return this.#post("/api/v1/execute", body, {
       timeoutMs: callWaitMs(timeoutMs),
       // Under a key that the server keeps, a second sending gets the first one's answer.
       repeatable: this.transport.features.has("idempotency"),
       headers: { "idempotency-key": options.idempotencyKey ?? randomUUID() },
       signal: options.signal,
     });
+  }
+
+  #timed(given: HttpCallOptions): HttpCallOptions {
+    const timeoutMs = given.timeoutMs ?? this.#options.timeoutMs;
+    return timeoutMs === undefined ? given : { ...given, timeoutMs };
   }
 
   async #operate<T>(path: string, body: object, options: Partial<Exchange> = {}): Promise<T> {

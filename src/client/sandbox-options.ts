@@ -1,4 +1,4 @@
-import type { HttpServiceClientOptions } from "./http-client.ts";
+import type { HttpServiceClientOptions } from "./http-client-options.ts";
 
 /** How a sandbox finds or starts its server, and as whom it calls. */
 export interface SandboxOptions extends Omit<HttpServiceClientOptions, "baseUrl"> {

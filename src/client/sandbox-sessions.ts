@@ -2,7 +2,8 @@ import type { Clock } from "../core/clock.ts";
 import type { ToolFailure } from "../core/result.ts";
 import { isJsonObject } from "./envelope.ts";
 import { ServerError } from "./errors/server-error.ts";
-import type { HttpServiceClient, SessionOptions } from "./http-client.ts";
+import type { HttpServiceClient } from "./http-client.ts";
+import type { SessionOptions } from "./http-client-options.ts";
 import { ToolResources } from "./tool-resources.ts";
 
 /** One resource, several, or several with a config each; `custom_name` and `ttl` (seconds) are taken out of a config. */

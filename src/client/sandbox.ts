@@ -2,14 +2,18 @@ import { randomUUID } from "node:crypto";
 import type { ToolListing } from "../core/caller.ts";
 import { systemClock } from "../core/clock.ts";
 import { ToolyardError } from "../core/errors.ts";
+import type { EventType } from "../core/events.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { ActionArguments, ActionName, ActionResult } from "./action-map.ts";
 import type * as answers from "./answers.ts";
+import type { CallEvent } from "./call-events.ts";
 import type { BatchCall, BatchOptions, HttpCallOptions } from "./call-request.ts";
 import { ClientError } from "./errors/client-error.ts";
 import { ServerEndedError } from "./errors/server-ended-error.ts";
 import { findServer } from "./find-server.ts";
-import { HttpServiceClient, type SessionOptions } from "./http-client.ts";
+import type { EventsFilter, FollowedEvent } from "./follow-events.ts";
+import { HttpServiceClient } from "./http-client.ts";
+import type { SessionOptions } from "./http-client-options.ts";
 import type { SandboxOptions } from "./sandbox-options.ts";
 import {
   SandboxSessions,
@@ -145,6 +149,32 @@ export class Sandbox {
   async call(action: string, params: object = {}, options: HttpCallOptions = {}): Promise<ToolResult> {
     const { client } = await this.#started();
     return client.call(action, params, await this.#inSession(action, options));
+  }
+
+  /**
+   * Runs an action that the compiler knows and yields what it tells while it runs, at last its result.
+   *
+   * Leaving the loop cancels the call; a cut connection is taken up again. A failed call is a value in the last event.
+   *
+   * @example
+   * ```ts
+   * for await (const event of sandbox.stream("code:run", { language: "python", code: "print(1)" })) {
+   *   if (event.type === "output") process.stdout.write(event.data.text);
+   * }
+   * ```
+   */
+  async *stream<A extends ActionName>(
+    action: A,
+    ...rest: ActionArguments<HttpCallOptions>[A]
+  ): AsyncGenerator<CallEvent<ActionResult<A>>, void, undefined> {
+    const [params, options] = rest;
+    const { client } = await this.#started();
+    yield* client.streamUntyped<ActionResult<A>>(action, params ?? {}, await this.#inSession(action, options ?? {}));
+  }
+
+  /** Yields what happens, by default to this worker and from now on, until the reader leaves the loop. */
+  async *events<T extends EventType>(filter: EventsFilter<T> = {}): AsyncGenerator<FollowedEvent<T>, void, undefined> {
+    yield* (await this.#started()).client.events(filter);
   }
 
   /** Runs several calls in one request; each call's failure is a value in `results`. */

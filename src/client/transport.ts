@@ -37,6 +37,19 @@ export interface Answer {
   readonly body: unknown;
 }
 
+/** A request that is answered with a stream. */
+export interface StreamRequest {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly body?: object;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What came back: the stream, or an answer in its place. */
+export type Opened =
+  | { readonly kind: "stream"; readonly body: AsyncIterable<Uint8Array> }
+  | { readonly kind: "answer"; readonly answer: Answer };
+
 const LONGEST_RETRY_AFTER_MS = 60_000;
 const LONGEST_BACKOFF_MS = 10_000;
 /** Statuses that may ask for the same request again; `mayRepeat` decides. */
@@ -49,18 +62,20 @@ export class Transport {
   readonly features = new Set<string>();
   readonly #ky: KyInstance;
   readonly #fetch: Fetch;
-  readonly #maxRetries: number;
-  readonly #retryDelayMs: number;
+  readonly maxRetries: number;
+  readonly retryDelayMs: number;
+  readonly #authorization: Readonly<Record<string, string>>;
 
   constructor(options: TransportOptions) {
     this.baseUrl = parseBaseUrl(options.baseUrl);
     this.#fetch = options.fetch ?? nodeFetch;
-    this.#maxRetries = options.maxRetries;
-    this.#retryDelayMs = options.retryDelayMs;
+    this.maxRetries = options.maxRetries;
+    this.retryDelayMs = options.retryDelayMs;
+    this.#authorization = options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` };
     this.#ky = ky.create({
       headers: {
         accept: "application/json",
-        ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }),
+        ...this.#authorization,
       },
       throwHttpErrors: (status) => REPEAT_STATUSES.includes(status),
     });
@@ -76,6 +91,37 @@ export class Transport {
     const body = exchange.body === undefined ? undefined : stringifyBody(exchange.body);
     const { status, text } = await this.#attempts(exchange, url, body);
     return { status, url, body: parseAnswer(exchange, url, status, text) };
+  }
+
+  /**
+   * Sends one request, once, and returns its stream as it comes.
+   *
+   * @throws whatever the connection fails with; ProtocolError for an answer that is neither a stream nor JSON.
+   */
+  async open(request: StreamRequest, signal: AbortSignal): Promise<Opened> {
+    const { method, path, body, headers = {} } = request;
+    const url = `${this.baseUrl}${path}`;
+    const text = body === undefined ? undefined : stringifyBody(body);
+    const response = await this.#fetch(url, {
+      method,
+      signal,
+      headers: new Headers({
+        accept: "text/event-stream",
+        ...(text === undefined ? {} : { "content-type": "application/json" }),
+        ...this.#authorization,
+        ...headers,
+      }),
+      ...(text === undefined ? {} : { body: text }),
+    });
+    if (response.body !== null && response.headers.get("content-type")?.startsWith("text/event-stream") === true) {
+      return { kind: "stream", body: response.body };
+    }
+    const answer = {
+      status: response.status,
+      url,
+      body: parseAnswer(request, url, response.status, await response.text()),
+    };
+    return { kind: "answer", answer };
   }
 
   /** Closes the process's idle connections, for one that wants to end at once; the transport stays usable. */
@@ -115,7 +161,7 @@ export class Transport {
   }
 
   #retry(exchange: Exchange) {
-    const limit = exchange.maxRetries ?? this.#maxRetries;
+    const limit = exchange.maxRetries ?? this.maxRetries;
     return {
       limit,
       methods: ["get", "post"],
@@ -123,7 +169,7 @@ export class Transport {
       afterStatusCodes: REPEAT_STATUSES,
       maxRetryAfter: LONGEST_RETRY_AFTER_MS,
       backoffLimit: LONGEST_BACKOFF_MS,
-      delay: (attempt: number) => this.#retryDelayMs * 2 ** (attempt - 1),
+      delay: (attempt: number) => this.retryDelayMs * 2 ** (attempt - 1),
       // Workers that failed together must not come back together.
       jitter: (delayMs: number) => delayMs * (0.5 + Math.random() / 2),
       // `undefined` lets ky go on to its own rules, which know Retry-After.
@@ -152,7 +198,7 @@ function stringifyBody(body: object): string {
   }
 }
 
-function parseAnswer(exchange: Exchange, url: string, status: number, text: string): unknown {
+function parseAnswer(exchange: Pick<Exchange, "method">, url: string, status: number, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

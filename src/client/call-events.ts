@@ -1,0 +1,128 @@
+import { randomUUID } from "node:crypto";
+import { ERRORS } from "../core/errors.ts";
+import type { ToolResult } from "../core/result.ts";
+import { type HttpCallOptions, toExecuteBody } from "./call-request.ts";
+import { isEnvelope, toToolResult } from "./envelope.ts";
+import { isErrorName } from "./errors/server-error.ts";
+import { expectEnvelope } from "./expect-answer.ts";
+import { PlainAnswer, readResuming, type StreamPlan } from "./resuming-stream.ts";
+import type { SseMessage } from "./sse-parser.ts";
+import { QUICK_TIMEOUT_MS } from "./timeouts.ts";
+import type { Transport } from "./transport.ts";
+
+/** One event of a streamed call. The last one is the `result`, and only that. */
+export type CallEvent<R = unknown> =
+  | {
+      readonly type: "call.started";
+      readonly id: string;
+      readonly data: { readonly call_id: string; readonly trace_id: string; readonly action: string };
+    }
+  /** What the tool reported. */
+  | { readonly type: "progress"; readonly id: string; readonly data: Readonly<Record<string, unknown>> }
+  /** What the tool's work wrote, in pieces; `result` holds it as a whole. */
+  | {
+      readonly type: "output";
+      readonly id: string;
+      readonly data: { readonly stream: "stdout" | "stderr"; readonly text: string };
+    }
+  /** The tool ignores that it was cancelled and may still be working. */
+  | { readonly type: "call.abandoned"; readonly id: string; readonly data: Readonly<Record<never, never>> }
+  /** The server no longer had these events when the stream was taken up again. */
+  | {
+      readonly type: "gap";
+      readonly id: string;
+      readonly data: { readonly reason: "dropped"; readonly from: string; readonly to: string };
+    }
+  /** What the call came to; a failure is a value. The id is empty where the call was refused before it began. */
+  | { readonly type: "result"; readonly id: string; readonly result: ToolResult<R> };
+
+/**
+ * Runs one call and yields what it tells until its result.
+ *
+ * A reader that leaves the loop, or aborts, cancels the call, unless `onDisconnect` is `detach`. A cut connection is taken
+ * up again, unless `onDisconnect` is `cancel`.
+ */
+export async function* streamCall<R>(
+  transport: Transport,
+  workerId: string,
+  call: { readonly action: string; readonly params: object },
+  options: HttpCallOptions,
+): AsyncGenerator<CallEvent<R>, void, undefined> {
+  const signal = options.signal ?? new AbortController().signal;
+  const plan = toPlan(transport, toExecuteBody(workerId, call.action, call.params, options), options);
+  let callId: string | undefined;
+  let over = false;
+  try {
+    for await (const message of readResuming(transport, plan, { ...retriesOf(transport), signal })) {
+      const event = toCallEvent<R>(message);
+      if (event === undefined) continue;
+      if (event.type === "call.started") callId = event.data.call_id;
+      over = event.type === "result";
+      yield event;
+    }
+  } catch (error) {
+    over = error instanceof PlainAnswer;
+    if (!(error instanceof PlainAnswer)) throw error;
+    const { envelope, status } = expectEnvelope(error.answer, "POST");
+    // The path says what the tool answers; the caller's type is the tool's.
+    yield { type: "result", id: "", result: toToolResult(envelope, status) as ToolResult<R> };
+  } finally {
+    if (!over && callId !== undefined && options.onDisconnect === undefined) await cancel(transport, callId);
+  }
+}
+
+const retriesOf = ({ maxRetries, retryDelayMs }: Transport) => ({ maxRetries, retryDelayMs });
+
+function toPlan(transport: Transport, body: object, { onDisconnect, idempotencyKey }: HttpCallOptions): StreamPlan {
+  const first = {
+    method: "POST",
+    path: "/api/v1/execute",
+    body: { ...body, stream: true, on_disconnect: onDisconnect ?? "detach" },
+    headers: { "idempotency-key": idempotencyKey ?? randomUUID() },
+  } as const;
+  return {
+    first,
+    resume(lastEventId) {
+      if (onDisconnect === "cancel") return undefined;
+      // Under a key that the server keeps, a second sending gets what the first one comes to.
+      if (lastEventId === undefined) return transport.features.has("idempotency") ? first : undefined;
+      const callId = lastEventId.slice(0, lastEventId.lastIndexOf(":"));
+      return {
+        method: "GET",
+        path: `/api/v1/calls/${encodeURIComponent(callId)}/stream`,
+        headers: { "last-event-id": lastEventId },
+      };
+    },
+    isLast: ({ event }) => event === "result",
+  };
+}
+
+/** Takes an event of the wire; kinds that this version does not know are left out. */
+function toCallEvent<R>({ id, event, data }: SseMessage): CallEvent<R> | undefined {
+  const value: unknown = JSON.parse(data);
+  switch (event) {
+    case "result": {
+      if (!isEnvelope(value)) return undefined;
+      const { error } = value.meta;
+      const status = value.code === 0 ? 200 : isErrorName(error) ? ERRORS[error].status : 500;
+      // As above: the tool's own type.
+      return { type: "result", id, result: toToolResult(value, status) as ToolResult<R> };
+    }
+    case "call.started":
+    case "progress":
+    case "output":
+    case "call.abandoned":
+    case "gap":
+      // The protocol says what each event holds; the server checks it in its own tests.
+      return { type: event, id, data: value } as CallEvent<R>;
+    default:
+      return undefined;
+  }
+}
+
+/** Best effort: a call that nobody waits for ends at its timeout at the latest. */
+async function cancel(transport: Transport, callId: string): Promise<void> {
+  const path = `/api/v1/calls/${encodeURIComponent(callId)}/cancel`;
+  const exchange = { method: "POST", path, body: {}, timeoutMs: QUICK_TIMEOUT_MS, repeatable: true } as const;
+  await transport.exchange(exchange).catch(() => undefined);
+}
