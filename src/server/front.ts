@@ -32,7 +32,7 @@ export function createFront({ routes, guard, cors, door, logger }: FrontOptions,
   const purposeOf = toPurposes(routes);
   const refuse = (error: unknown): Response => toRefusal(error, logger);
   const enter = (request: Request, env: HttpBindings, identity: Identity) =>
-    inner(request, Object.assign(env, { identity }));
+    inner(request, withIdentity(env, identity));
 
   const admit = (request: Request, env: HttpBindings): Response | Promise<Response> => {
     if (door.open) return enter(request, env, ANYONE);
@@ -60,6 +60,13 @@ export function createFront({ routes, guard, cors, door, logger }: FrontOptions,
       ? cors.allow(origin, answer)
       : answer.then((response) => cors.allow(origin, response));
   };
+}
+
+/** Written onto node-server's own object, which is made for each request. */
+function withIdentity(env: HttpBindings, identity: Identity): Env {
+  const known = env as Env; // it is, from the next line on
+  known.identity = identity;
+  return known;
 }
 
 function pathOf(url: string): string {

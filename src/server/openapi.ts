@@ -12,6 +12,12 @@ export interface OpenApiInfo {
 const ENVELOPE = { $ref: "#/components/schemas/Envelope" };
 const OUTCOMES = ["ok", "tool_error", "limit", "infra_error", "rejected"];
 
+/** How a key is sent, where the server asks for one. */
+const KEY_SCHEMES = {
+  bearer: { type: "http", scheme: "bearer" },
+  header: { type: "apiKey", in: "header", name: "X-API-Key" },
+};
+
 /** Writes the API and the schemas of every tool as an OpenAPI 3.1 document. */
 export function createOpenApi(routes: readonly AnyRoute[], catalog: Catalog, info: OpenApiInfo): object {
   const paths: Record<string, Record<string, object>> = {};
@@ -25,7 +31,8 @@ export function createOpenApi(routes: readonly AnyRoute[], catalog: Catalog, inf
     openapi: "3.1.0",
     info,
     paths,
-    components: { schemas: { Envelope: envelopeSchema(), ...toolSchemas(catalog) } },
+    security: Object.keys(KEY_SCHEMES).map((scheme) => ({ [scheme]: [] })),
+    components: { securitySchemes: KEY_SCHEMES, schemas: { Envelope: envelopeSchema(), ...toolSchemas(catalog) } },
   };
 }
 
@@ -49,6 +56,8 @@ function describeRoute(route: AnyRoute, path: string): object {
       path === route.path ? route.operation.replace(/\W/g, "_") : `${route.operation.replace(/\W/g, "_")}_short`,
     summary: route.summary,
     ...(route.description !== undefined && { description: route.description }),
+    "x-access": route.access ?? "server:admin",
+    ...(route.access === "anyone" && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
     ...(route.body !== undefined && {
       requestBody: { required: true, content: { "application/json": { schema: toSchema(route.body) } } },
