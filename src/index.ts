@@ -55,6 +55,7 @@ export { ServerError } from "./client/errors/server-error.ts";
 export { ServerEndedError, type ServerExit } from "./client/errors/server-ended-error.ts";
 export { ServerStartError } from "./client/errors/server-start-error.ts";
 export { HttpServiceClient } from "./client/http-client.ts";
+export { Job, type JobState, type JobStatus, type JobWaitOptions } from "./client/job.ts";
 export type { HttpServiceClientOptions, SessionOptions } from "./client/http-client-options.ts";
 export { Sandbox } from "./client/sandbox.ts";
 export type { SandboxOptions } from "./client/sandbox-options.ts";

@@ -5,12 +5,13 @@ import { type Command, CommandError, type Terminal, UsageError } from "./command
 import { doctor } from "./doctor.ts";
 import { exec } from "./exec.ts";
 import { init } from "./init.ts";
+import { jobs } from "./jobs.ts";
 import { keys } from "./keys.ts";
 import { serve } from "./serve.ts";
 import { sessions } from "./sessions.ts";
 import { tools } from "./tools.ts";
 
-const COMMANDS: readonly Command[] = [serve, exec, tools, sessions, keys, doctor, init];
+const COMMANDS: readonly Command[] = [serve, exec, tools, sessions, jobs, keys, doctor, init];
 
 /** Runs the CLI and sets the exit code: 0 done, 1 it could not be done, 2 the command line is wrong. */
 export async function run(args: readonly string[]): Promise<void> {

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { ToolListing } from "../core/caller.ts";
 import { systemClock } from "../core/clock.ts";
-import { ToolyardError } from "../core/errors.ts";
 import type { EventType } from "../core/events.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { ActionArguments, ActionName, ActionResult } from "./action-map.ts";
@@ -13,6 +12,7 @@ import { ServerEndedError } from "./errors/server-ended-error.ts";
 import { findServer } from "./find-server.ts";
 import type { EventsFilter, FollowedEvent } from "./follow-events.ts";
 import { HttpServiceClient } from "./http-client.ts";
+import type { Job } from "./job.ts";
 import type { SessionOptions } from "./http-client-options.ts";
 import type { SandboxOptions } from "./sandbox-options.ts";
 import {
@@ -23,6 +23,7 @@ import {
   type SessionsRequest,
 } from "./sandbox-sessions.ts";
 import type { ServerShare } from "./shared-server.ts";
+import { warmAtStart } from "./warm-at-start.ts";
 
 interface Open {
   readonly client: HttpServiceClient;
@@ -177,6 +178,16 @@ export class Sandbox {
     yield* (await this.#started()).client.events(filter);
   }
 
+  /** Starts an action as a job, which outlives this process; `client.findJob(id)` finds it again. */
+  async job<A extends ActionName>(
+    action: A,
+    ...rest: ActionArguments<HttpCallOptions>[A]
+  ): Promise<Job<ActionResult<A>>> {
+    const [params, options] = rest;
+    const { client } = await this.#started();
+    return client.startJob<ActionResult<A>>(action, params ?? {}, await this.#inSession(action, options ?? {}));
+  }
+
   /** Runs several calls in one request; each call's failure is a value in `results`. */
   async batch(calls: readonly BatchCall[], options: BatchOptions = {}): Promise<answers.BatchResult> {
     const { client } = await this.#started();
@@ -223,7 +234,6 @@ export class Sandbox {
 
   /**
    * Ends the sessions that this sandbox made and its share of a server that was started for it.
-   *
    * Safe to call more than once; never throws for a server that is gone. A closed sandbox cannot be started again.
    */
   async close(): Promise<void> {
@@ -267,7 +277,7 @@ export class Sandbox {
       share = await findServer(this.#options);
       client = this.#createClient(share?.server.url ?? this.#options.serverUrl);
       await client.connect();
-      await this.#warmAtStart(client);
+      await warmAtStart(client, this.#options.warmup);
       this.#client = client;
       return { client, share, sessions: new SandboxSessions(client, this.#options.clock ?? systemClock) };
     } catch (error) {
@@ -286,14 +296,5 @@ export class Sandbox {
       workerId: this.workerId,
       ...(baseUrl === undefined ? {} : { baseUrl }),
     });
-  }
-
-  async #warmAtStart(client: HttpServiceClient): Promise<void> {
-    const { warmup = false } = this.#options;
-    if (warmup === false) return;
-    const report = await client.warmup(warmup === true ? undefined : warmup);
-    if (report.status === "success") return;
-    const details = { results: report.results, errors: report.errors ?? {} };
-    throw new ToolyardError("backend_unavailable", "not every backend could be warmed up", { details });
   }
 }

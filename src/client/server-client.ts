@@ -2,7 +2,8 @@ import type { ToolListing } from "../core/caller.ts";
 import type * as answers from "./answers.ts";
 import { isJsonObject } from "./envelope.ts";
 import { ProtocolError } from "./errors/protocol-error.ts";
-import { expectPlain } from "./expect-answer.ts";
+import { expectData, expectEnvelope, expectPlain } from "./expect-answer.ts";
+import { Job, type JobStatus } from "./job.ts";
 import { LIFECYCLE_TIMEOUT_MS, QUICK_TIMEOUT_MS } from "./timeouts.ts";
 import type { Exchange, Transport } from "./transport.ts";
 
@@ -46,6 +47,28 @@ export class ServerClient {
   /** Says which backends are warm. */
   async warmupStatus(): Promise<answers.WarmupStatus> {
     return this.#plain({ method: "GET", path: "/api/v1/warmup/status" });
+  }
+
+  /** Finds a job by its id, which may be of another client or another day; asks nothing yet. */
+  findJob<T = unknown>(id: string): Job<T> {
+    return new Job<T>(this.transport, id);
+  }
+
+  /** Lists jobs, newest first: of one worker, or of all that the API key sees. */
+  async listJobs({ workerId, limit }: { readonly workerId?: string; readonly limit?: number } = {}): Promise<
+    readonly JobStatus[]
+  > {
+    const query = new URLSearchParams();
+    if (workerId !== undefined) query.set("worker_id", workerId);
+    if (limit !== undefined) query.set("limit", String(limit));
+    const exchange = {
+      method: "GET",
+      path: `/api/v1/jobs?${query}`,
+      timeoutMs: QUICK_TIMEOUT_MS,
+      repeatable: true,
+    } as const;
+    const answer = expectEnvelope(await this.transport.exchange(exchange), "GET");
+    return expectData<{ readonly jobs: readonly JobStatus[] }>(answer).jobs;
   }
 
   /** Asks whether the server lives; `timeoutMs` and `maxRetries` are for detecting one that may not be there. */

@@ -11,6 +11,7 @@ test("the package exports these names and no others", () => {
       "ConnectionError",
       "ERRORS",
       "HttpServiceClient",
+      "Job",
       "ProtocolError",
       "ResultFormatter",
       "Sandbox",
