@@ -42,7 +42,8 @@ export async function runLoad({ url, body, requests, concurrency }: Load): Promi
   };
 }
 
-function post(agent: Agent, url: string, payload: string): Promise<number> {
+/** Posts a body and reads its answer to the end; resolves with the status. */
+export function post(agent: Agent, url: string, payload: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const sending = request(
       url,

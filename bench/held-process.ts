@@ -1,0 +1,66 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { EngineLimits } from "../src/engine/limits.ts";
+
+/** What the server holds at a moment. */
+export interface HeldStatus {
+  readonly running: number;
+  readonly queued: number;
+  /** Resident bytes of its process. */
+  readonly rss: number;
+}
+
+/** The load benchmarks' server, in a process of its own. */
+export interface HeldServer extends AsyncDisposable {
+  readonly url: string;
+  /** `close` holds the calls to come, `open` lets those that are held go. */
+  tell(message: "status" | "open" | "close"): Promise<HeldStatus>;
+  /** Resolves once this many calls run or wait. */
+  holds(count: number): Promise<HeldStatus>;
+}
+
+const POLL_MS = 20;
+
+/** Starts one. Logging is on, as by default, and goes to a real file. */
+export async function startHeldServer(limits: Partial<EngineLimits> = {}): Promise<HeldServer> {
+  const folder = mkdtempSync(join(tmpdir(), "toolyard-bench-"));
+  const log = openSync(join(folder, "log"), "w");
+  const child = fork(new URL("./held-server.ts", import.meta.url), [JSON.stringify(limits)], {
+    stdio: ["ignore", "ignore", log, "ipc"],
+  });
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once("message", (message: { url: string }) => resolve(message.url));
+    child.once("exit", (code) => reject(new Error(`the server exited with ${code}; see ${folder}/log`)));
+  });
+  const tell = (message: string) => ask(child, message);
+  return {
+    url,
+    tell,
+    async holds(count) {
+      for (;;) {
+        // One after another on purpose: it is a poll.
+        // oxlint-disable-next-line no-await-in-loop
+        const status = await tell("status");
+        if (status.running + status.queued >= count) return status;
+        // oxlint-disable-next-line no-await-in-loop
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      const exited = new Promise((resolve) => child.once("exit", resolve));
+      child.disconnect();
+      await exited;
+      closeSync(log);
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+function ask(child: ChildProcess, message: string): Promise<HeldStatus> {
+  return new Promise((resolve) => {
+    child.once("message", (status: HeldStatus) => resolve(status));
+    child.send(message);
+  });
+}

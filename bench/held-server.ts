@@ -1,0 +1,42 @@
+// The server of the load benchmarks in a process of its own: a tool that takes a while, once it is let go.
+import { setTimeout as pause } from "node:timers/promises";
+import { z } from "zod";
+
+const { Backend, tool } = await import("../dist/index.js");
+const { startServer } = await import("../dist/server/server.js");
+const { createLogger } = await import("../dist/log/logger.js");
+const { defaultLimits } = await import("../dist/engine/limits.js");
+const { defaultHttpLimits } = await import("../dist/server/http-limits.js");
+
+let gate = Promise.withResolvers<void>();
+gate.resolve();
+
+class Held extends Backend {
+  readonly resource = "held";
+  async pause({ ms }: { ms: number }) {
+    await gate.promise;
+    if (ms > 0) await pause(ms);
+    return { ms };
+  }
+}
+// Node strips types but does not transform decorators, so they are applied by hand in their TC39 shape.
+tool({ description: "Take a while.", params: z.object({ ms: z.number() }) })(Held.prototype.pause, {});
+
+const server = await startServer({
+  mounts: [{ resource: "held", backend: new Held({ config: {} }) }],
+  limits: { ...defaultLimits, ...JSON.parse(process.argv[2] ?? "{}") },
+  http: defaultHttpLimits,
+  host: "127.0.0.1",
+  port: 0,
+  logger: createLogger({ level: "info" }),
+  info: { title: "bench", description: "", version: "0" },
+  configDir: ".",
+});
+process.on("message", (message) => {
+  if (message === "open") gate.resolve();
+  if (message === "close") gate = Promise.withResolvers<void>();
+  const { running, queued } = server.engine.admission.report();
+  process.send?.({ running, queued, rss: process.memoryUsage.rss() });
+});
+process.on("disconnect", () => process.exit(0));
+process.send?.({ url: server.url });
