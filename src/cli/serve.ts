@@ -72,22 +72,21 @@ function parseLevel(text: string | undefined): (typeof LOG_LEVELS)[number] | und
   return level;
 }
 
-function announce({ url, port, engine }: Toolyard, json: boolean, { print }: Terminal): void {
+function announce({ url, port, engine, asksForKeys }: Toolyard, json: boolean, { print }: Terminal): void {
   if (json) print(JSON.stringify({ url, port, pid: process.pid }));
-  else
-    print(
-      `toolyard listens on ${url} - try: ${exampleFor(url, new Set(engine.catalog.list().map((tool) => tool.full_name)))}`,
-    );
+  else print(`toolyard listens on ${url} - try: ${exampleFor(url, engine, asksForKeys)}`);
   process.send?.({ type: "listening", url, pid: process.pid });
 }
 
-function exampleFor(url: string, names: ReadonlySet<string>): string {
+function exampleFor(url: string, { catalog }: Toolyard["engine"], asksForKeys: boolean): string {
+  const names = new Set(catalog.list().map((tool) => tool.full_name));
+  const curl = asksForKeys ? 'curl -s -H "X-API-Key: $TOOLYARD_API_KEY"' : "curl -s";
   const execute = (action: string, params: object): string =>
-    `curl -s ${url}/execute -d '${JSON.stringify({ worker_id: "w1", action, params })}'`;
+    `${curl} ${url}/execute -d '${JSON.stringify({ worker_id: "w1", action, params })}'`;
   if (names.has("code:run")) {
     return execute("code:run", { language: "javascript", code: "[1,2,3].map(x => x*x)" });
   }
-  return names.has("echo") ? execute("echo", { message: "hello" }) : `curl -s ${url}/api/v1/tools`;
+  return names.has("echo") ? execute("echo", { message: "hello" }) : `${curl} ${url}/api/v1/tools`;
 }
 
 function explainListenError(error: unknown, host: string, port: number): unknown {

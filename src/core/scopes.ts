@@ -8,7 +8,7 @@ export type Verb = (typeof VERBS)[number];
 /** The resource that stands for the server itself: its keys, its audit trail, its end. */
 export const SERVER_RESOURCE = "server";
 
-const PATTERN = /^(\*|[a-z][a-z0-9_-]{0,63}):(\*|execute|session|read|admin)$/i;
+const PATTERN = /^(\*|[a-zA-Z][a-zA-Z0-9_-]{0,63}):(\*|execute|session|read|admin)$/;
 
 /** Whether a text is a scope: `*`, or `resource:verb` with `*` on either side. */
 export function isScope(text: string): boolean {

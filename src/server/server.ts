@@ -57,6 +57,8 @@ export interface RunningServer {
   readonly url: string;
   readonly port: number;
   readonly engine: Engine;
+  /** Whether callers need an API key from the start. */
+  readonly asksForKeys: boolean;
   /** Lets calls end by the drain deadline (at once with `force`), cleans every session up, closes the port; idempotent. */
   stop(options?: { readonly force?: boolean }): Promise<void>;
   /** Resolves once it has stopped, whoever stopped it. */
@@ -122,11 +124,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   let stopping: Promise<void> | undefined;
   const stop = (how: { readonly force?: boolean } = {}): Promise<void> => {
     stopping ??= stopAll(engine, listening, how)
-      .then(() => security.audit.flush())
+      .then(() => security.audit.close())
       .finally(stopped.resolve);
     return stopping;
   };
-  return { url: listening.url, port: listening.port, engine, stop, stopped: stopped.promise };
+  const { url, port } = listening;
+  return { url, port, engine, asksForKeys: security.door.required, stop, stopped: stopped.promise };
 }
 
 async function stopAll(engine: Engine, listening: Listening, how: { readonly force?: boolean }): Promise<void> {

@@ -77,6 +77,7 @@ describe("toolyard keys", () => {
     const { key } = await create("--name", "ops");
     const server = startCli(flags, { env });
     const [, url = ""] = await server.line(/listens on (http:\/\/[^ ]+)/);
+    expect(server.stdout()).toContain('-H "X-API-Key: $TOOLYARD_API_KEY"');
     const ask = (args: readonly string[], more: Record<string, string> = {}) =>
       runCli([...args, "--url", url], { env: { ...env, ...more } });
     expect((await ask(["exec", "echo", "-p", "message=hi"])).stderr).toContain("asks for an API key");

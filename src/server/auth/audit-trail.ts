@@ -11,6 +11,8 @@ export interface AuditFacts {
 
 interface Flood {
   count: number;
+  /** Writes what was counted, if there is anything. */
+  readonly end: () => void;
 }
 
 /** How long repeated refusals are counted before they are written as one entry. */
@@ -56,14 +58,22 @@ export class AuditTrail {
       known.count += 1;
       return;
     }
-    const flood = { count: 0 };
+    const flood: Flood = {
+      count: 0,
+      end: () => {
+        if (!this.#floods.delete(`${action} ${source}`) || flood.count === 0) return;
+        this.record(action, "refused", { ...facts, data: { ...facts.data, repeated: flood.count } });
+      },
+    };
     this.#floods.set(`${action} ${source}`, flood);
     this.record(action, "refused", facts);
-    this.#clock.after(WINDOW_MS, () => {
-      this.#floods.delete(`${action} ${source}`);
-      if (flood.count === 0) return;
-      this.record(action, "refused", { ...facts, data: { ...facts.data, repeated: flood.count } });
-    });
+    this.#clock.after(WINDOW_MS, flood.end);
+  }
+
+  /** Writes what is still being counted, and resolves once all is written. */
+  async close(): Promise<void> {
+    for (const flood of [...this.#floods.values()]) flood.end();
+    await this.flush();
   }
 
   /** Resolves once everything so far is written. */

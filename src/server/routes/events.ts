@@ -104,6 +104,7 @@ function toScope(query: URLSearchParams, identity: Identity): EventScope {
     trace_id: name("run"),
     types,
   };
-  // What concerns no resource concerns the server.
-  return { filter, allows: ({ resource }) => mayDo(identity, "read", resource ?? SERVER_RESOURCE) };
+  // What concerns no resource is the tenant's, or the server's own: for who may read all of either.
+  const readsAll = mayDo(identity, "read", "*") || mayDo(identity, "read", SERVER_RESOURCE);
+  return { filter, allows: ({ resource }) => (resource === undefined ? readsAll : mayDo(identity, "read", resource)) };
 }

@@ -156,7 +156,20 @@ describe("Scopes", () => {
   });
 
   it("take no pattern that is not one", () => {
-    for (const wrong of ["", "a", ":", "a:", ":read", "a:b:c", "a:write", "**", "a:read ", "__proto__:x", "a b:read"]) {
+    for (const wrong of [
+      "",
+      "a",
+      ":",
+      "a:",
+      ":read",
+      "a:b:c",
+      "a:write",
+      "a:READ",
+      "**",
+      "a:read ",
+      "__proto__:x",
+      "a b:read",
+    ]) {
       expect([wrong, isScope(wrong)]).toEqual([wrong, false]);
       expect(new Scopes([wrong]).allows("read", "a")).toBe(false);
     }
