@@ -7,7 +7,7 @@ import { printTable } from "./table.ts";
 
 const GREEDY_CALLS = 10_000;
 const POLITE_CALLS = 10;
-const ROUNDS = 40;
+const ROUNDS = 110;
 const TOOL_MS = 20;
 const WORKS = [
   { name: "default", figure: "≤ 2", limits: {} },
