@@ -88,7 +88,7 @@ function toRefusal(error: unknown, logger: Logger): Response {
   if (ToolyardError.is(error)) known = error;
   else {
     logger.error({ err: error }, "a request could not be authenticated");
-    known = new ToolyardError("internal_error", "The server failed unexpectedly", { cause: error });
+    known = new ToolyardError("dependency_failed", "The API key could not be checked", { cause: error });
   }
   const reply = fail({ operation: "http" }, known);
   if (known.status !== 401) return toResponse(reply);

@@ -1,5 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { StoreError } from "../../../src/core/store.ts";
 import { digestOf, formatKey, mintKey } from "../../../src/server/auth/api-key.ts";
 import { KeyRing } from "../../../src/server/auth/key-ring.ts";
 import { createMemoryStore } from "../../../src/store/memory/memory-store.ts";
@@ -186,6 +188,39 @@ describe("API keys", () => {
     expect([(await old.get("/ready")).status, (await successor.get("/ready")).status]).toEqual([200, 200]);
     clock.skip(60_000);
     expect([(await old.get("/ready")).status, (await successor.get("/ready")).status]).toEqual([401, 200]);
+  });
+
+  it("are refused, whatever text stands in their place", async () => {
+    await using server = await keyedServer({ a: {} });
+    const text = fc.string({ unit: fc.constantFrom(..."ty_0aF \t\u00e9,;=\"'$%{}[]*/\\"), maxLength: 80 });
+    const header = fc.constantFrom("x-api-key", "authorization");
+    const scheme = fc.constantFrom("", "Bearer ", "bearer ty_", `Bearer ty_${server.holders.a.id}_`);
+    await fc.assert(
+      fc.asyncProperty(header, scheme, text, async (name, prefix, rest) => {
+        const response = await fetch(`${server.url}/ready`, { headers: { [name]: prefix + rest } });
+        await response.text();
+        // 429 once there were too many.
+        expect([401, 429]).toContain(response.status);
+      }),
+      { numRuns: 300 },
+    );
+    expect((await server.holders.a.get("/ready")).status).toBe(200);
+  });
+
+  it("that cannot be looked up are an error of the server's, not of the caller's, and let nobody in", async () => {
+    const store = createMemoryStore();
+    const { a } = await makeKeys(store, { a: {} });
+    const get = async () => {
+      throw new StoreError("failed", "the disk under /srv is on fire");
+    };
+    await using server = await testServer({
+      store: { ...store, keys: { ...store.keys, list: () => store.keys.list(), get } },
+    });
+    const answer = await holderOf(server, a).get("/ready");
+    expect(answer.status).toBe(500);
+    expect(answer.body.meta).toMatchObject({ error: "dependency_failed", outcome: "infra_error", retryable: true });
+    expect(JSON.stringify(answer.body)).not.toContain("/srv");
+    expect(JSON.stringify(server.logger.lines)).not.toContain(a.key);
   });
 
   it("are refused at birth when their request is wrong", async () => {
