@@ -15,8 +15,8 @@ export function testEngine(
   backends: readonly AnyBackend[],
   limits: Partial<EngineLimits> = {},
   store: Store = createMemoryStore(),
+  clock = new ManualClock(),
 ) {
-  const clock = new ManualClock();
   const logger = recordingLogger();
   const engine = new Engine({
     mounts: backends.map((backend) => ({ resource: backend.resource, backend })),
