@@ -12,12 +12,7 @@ const PATHS = ["/health", "/api/v1/tools", "/api/v1/events", "/api/v1/jobs", "/n
 
 /** An answer without what is each answer's own: the trace, the time, and the id that was asked for. */
 function comparable({ status, body }: Answer, id: string): string {
-  const {
-    trace_id: _,
-    execution_time_ms: __,
-    queued_ms: ___,
-    ...meta
-  } = body.meta;
+  const { trace_id: _, execution_time_ms: __, queued_ms: ___, ...meta } = body.meta;
   return JSON.stringify({ status, ...body, meta }).replaceAll(id, "ID");
 }
 

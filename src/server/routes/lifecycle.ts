@@ -18,7 +18,9 @@ export function lifecycleRoutes(engine: Engine): readonly AnyRoute[] {
       body: WorkerRequest,
       enveloped: true,
       handle({ body, identity }) {
-        const sessions = router.heartbeat(toCaller(identity, body.worker_id));
+        const sessions = router
+          .heartbeat(toCaller(identity, body.worker_id))
+          .filter(({ resource }) => mayDo(identity, "session", resource));
         return succeed(
           { operation: "session:heartbeat" },
           {
