@@ -13,6 +13,7 @@ import { Jobs } from "./jobs.ts";
 import { KeyedCalls } from "./keyed-calls.ts";
 import type { EngineLimits } from "./limits.ts";
 import type { Mount } from "./mount.ts";
+import { OrphanedCalls } from "./orphaned-calls.ts";
 import { ResourceRouter } from "./router.ts";
 import { SessionJournal } from "./session-journal.ts";
 import { SteadyTime } from "./steady-time.ts";
@@ -46,6 +47,8 @@ export class Engine {
   readonly watchdog: LoopWatchdog;
   /** Runs calls that carry an idempotency key. */
   readonly calls: KeyedCalls;
+  /** Runs calls without a key where the config guesses which of them are repeats. */
+  readonly orphans: OrphanedCalls;
   readonly jobs: Jobs;
   /** Names this run of the server in what it stores. */
   readonly instance = randomUUID();
@@ -89,6 +92,7 @@ export class Engine {
     const idempotency = new Idempotency({ ...kept, store: store.idempotency });
     this.#idempotency = idempotency;
     this.calls = new KeyedCalls(executor, catalog, idempotency);
+    this.orphans = new OrphanedCalls(executor, clock, limits.dedupeUnkeyedMs);
     this.jobs = new Jobs({ ...kept, executor, catalog, calls: this.calls, idempotency, store: store.jobs });
     this.#sweeper = new Sweeper(clock, limits.sweepIntervalMs, () => this.router.sweep());
     this.#pruner = new Sweeper(clock, PRUNE_INTERVAL_MS, () => void this.#prune(logger));

@@ -34,6 +34,11 @@ export interface EngineLimits {
   readonly maxSessionsPerWorker: number;
   /** How long a keyed call goes on once its client went away, for the client to come back under the same key. */
   readonly disconnectGraceMs: number;
+  /**
+   * How long a call without a key whose client went away goes on, and gives its answer to the next equal call; 0 for not at
+   * all. For clients that know no keys and repeat what took too long.
+   */
+  readonly dedupeUnkeyedMs: number;
   /** How long the answer of a keyed call is kept. */
   readonly idempotencyRetentionMs: number;
   /** The largest answer of a keyed call or a job that is kept. */
@@ -98,6 +103,7 @@ export const defaultLimits: EngineLimits = {
   maxSessionsPerTenant: 10_000,
   maxSessionsPerWorker: 64,
   disconnectGraceMs: 2_000,
+  dedupeUnkeyedMs: 0,
   idempotencyRetentionMs: 86_400_000,
   keptAnswerBytes: 8_388_608,
   jobsPerWorker: 100,

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { HttpServiceClient } from "../../src/client/http-client.ts";
+import { defaultHttpLimits } from "../../src/server/http-limits.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import { CounterBackend } from "../kit/counter-backend.ts";
 import { type Fault, startFaultyProxy } from "../kit/faulty-proxy.ts";
@@ -232,6 +233,57 @@ describe("E03: a way on which answers get lost", () => {
     await expect.poll(() => server.engine.executor.activeCount).toBe(0);
     // What is stored is what happened.
     expect((await server.post("/execute", JSON.parse(body))).body.meta.error).toBe("cancelled");
+  });
+});
+
+describe("D10: a client that knows no keys and repeats a POST that took too long", () => {
+  it.each([
+    ["runs it again, the first told to stop, by default", 0, 2],
+    ["finds the first still running, where the config says so", 10_000, 1],
+  ])("D10: %s", async (_, dedupeUnkeyedMs, initialized) => {
+    const counter = new CounterBackend();
+    await using server = await testServer({ backends: [counter], limits: { dedupeUnkeyedMs } });
+    const body = JSON.stringify({ worker_id, action: "counter:hold", params: { gate: "a" } });
+    const send = (signal?: AbortSignal) =>
+      fetch(`${server.url}/execute`, { method: "POST", body, ...(signal && { signal }) });
+    const impatience = new AbortController();
+    const first = send(impatience.signal).catch(() => "gave up");
+    await counter.gate("a").arrived();
+    impatience.abort();
+    expect(await first).toBe("gave up");
+    if (initialized > 1) await expect.poll(() => counter.cleaned.length).toBe(1);
+    else await expect.poll(() => server.engine.orphans.count).toBe(1);
+    const second = send();
+    if (initialized > 1) await counter.gate("a").arrived(2);
+    counter.gate("a").open();
+    expect(await (await second).json()).toMatchObject({ code: 0, data: { alive: true } });
+    expect(counter.initialized).toHaveLength(initialized);
+  });
+
+  it("D10: equal calls whose clients wait are all meant", async () => {
+    const counter = new CounterBackend();
+    await using server = await testServer({ backends: [counter], limits: { dedupeUnkeyedMs: 10_000 } });
+    await server.post("/api/v1/session/create", { worker_id, resource_type: "counter" });
+    await Promise.all(Array.from({ length: 20 }, () => server.execute("counter:incr")));
+    expect((await server.execute("counter:get")).body.data.value).toBe(20);
+  });
+});
+
+describe("E11: a kept connection that the server closes as a request is on its way", () => {
+  it("E11: loses no call and runs none twice", async () => {
+    const counter = new CounterBackend();
+    await using server = await testServer({ backends: [counter] });
+    await using proxy = await startFaultyProxy(server.url, (index, path) =>
+      path.endsWith("/execute") && index % 3 === 1 ? "undelivered" : "none",
+    );
+    const client = new HttpServiceClient({ baseUrl: proxy.url, workerId: "w1", retryDelayMs: 1 });
+    await client.connect();
+    await client.createSession("counter");
+    for (let value = 1; value <= 50; value += 1) {
+      expect(await client.call("counter:incr")).toMatchObject({ ok: true, data: { value } });
+    }
+    // The server keeps idle connections longer than the client's 30 s, so that this is rare.
+    expect(defaultHttpLimits.keepAliveTimeoutMs).toBeGreaterThan(30_000 + 15_000);
   });
 });
 

@@ -2,11 +2,11 @@ import * as http from "node:http";
 import type { AddressInfo } from "node:net";
 
 /**
- * What goes wrong with one exchange: `drop` loses the whole answer, `cut` breaks the connection in the middle of its body,
+ * What goes wrong with one exchange: `undelivered` breaks the connection before the server hears of it, `drop` loses the whole answer, `cut` breaks the connection in the middle of its body,
  * `early` breaks it while the server still works, `duplicate` delivers the request twice, `delay` holds the answer back
  * until `release`.
  */
-export type Fault = "none" | "drop" | "cut" | "early" | "duplicate" | "delay";
+export type Fault = "none" | "drop" | "cut" | "early" | "undelivered" | "duplicate" | "delay";
 
 /** A way to a server on which things go wrong as a test says. */
 export interface FaultyProxy extends AsyncDisposable {
@@ -48,6 +48,7 @@ export async function startFaultyProxy(
     request.on("end", () => {
       const body = Buffer.concat(chunks);
       const send = () => forward(target, request, body);
+      if (fault === "undelivered") return void response.socket?.resetAndDestroy();
       if (fault === "early") {
         void send().catch(() => undefined);
         return void response.socket?.resetAndDestroy();

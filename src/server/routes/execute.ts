@@ -51,8 +51,9 @@ export function executeRoutes(engine: Engine, clients: StreamClients): readonly 
         if (body.stream === true) {
           return streamCall({ engine, clients }, call, async (request) => (await engine.calls.execute(request)).value);
         }
-        if (key === undefined) return toReply(await engine.executor.execute(call));
-        const { value, replayed } = await engine.calls.execute(call);
+        const { orphans } = engine;
+        if (key === undefined && !orphans.enabled) return toReply(await engine.executor.execute(call));
+        const { value, replayed } = await (key === undefined ? orphans : engine.calls).execute(call);
         return markReplayed(toReply(value), replayed);
       },
     }),
