@@ -89,6 +89,16 @@ describe("admission", () => {
     expect(served.at(-1)).toBe("w2:hung");
   });
 
+  it("serves lanes of different backends in the order in which they came", async () => {
+    const { served, arrive, finish } = testAdmission({ maxConcurrentCalls: 1 });
+    arrive("first", "x");
+    for (let index = 0; index < 3; index += 1) arrive("a", "x");
+    for (let index = 0; index < 3; index += 1) arrive("b", "y");
+    arrive("c", "x");
+    for (let index = 0; index < 7; index += 1) await finish();
+    expect(served.slice(1)).toEqual(["a:x", "b:y", "c:x", "a:x", "b:y", "a:x", "b:y"]);
+  });
+
   it("gives a serial session's turn and a slot together, so that who waits for the turn holds no slot", async () => {
     const { served, arrive, finish, admission } = testAdmission({ maxConcurrentCalls: 2 });
     const turns = new SerialQueue();
