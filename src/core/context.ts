@@ -41,6 +41,8 @@ export interface ToolContext<D = void> {
   readonly logger: Logger;
   /** Aborted on timeout, on cancellation and on shutdown; the tool must end its work, not only its wait. */
   readonly signal: AbortSignal;
+  /** Milliseconds until the call's timeout, for work that ends better by itself than when it is aborted. */
+  readonly timeLeftMs: number;
   /** Tells whoever watches the call how far it is; cheap when nobody does. */
   progress(data: Readonly<Record<string, unknown>>): void;
   /** Passes on what the tool's work writes, as it comes, to whoever streams the call; never waits. */

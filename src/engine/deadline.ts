@@ -56,10 +56,14 @@ export class Cancellation implements CancelSource {
  */
 export class Deadline extends Cancellation {
   readonly #release: (() => void)[] = [];
+  readonly #clock: Clock;
+  readonly #endsAt: number;
   #controller: AbortController | undefined;
 
   constructor(clock: Clock, timeoutMs: number, what: string, parent?: CancelSource) {
     super();
+    this.#clock = clock;
+    this.#endsAt = clock.now() + timeoutMs;
     const cancelTimer = clock.after(timeoutMs, () => {
       this.cancel(
         new ToolyardError("timeout", `${what} timed out after ${formatDuration(timeoutMs)}`, {
@@ -69,6 +73,11 @@ export class Deadline extends Cancellation {
     });
     this.#release.push(cancelTimer);
     if (parent !== undefined) this.#follow(parent);
+  }
+
+  /** Milliseconds until the timeout; 0 once it is over. */
+  get timeLeftMs(): number {
+    return this.ended === undefined ? Math.max(0, this.#endsAt - this.#clock.now()) : 0;
   }
 
   /** Aborted when the work must end, with the same reason as `ended`. */

@@ -11,6 +11,7 @@ import {
 } from "../../core/runtime.ts";
 import type { Session } from "../../core/session.ts";
 import { type Input, tool } from "../../core/tool.ts";
+import { StopSignal } from "./stop-signal.ts";
 import { toRunResult } from "./run-result.ts";
 import { SessionSandboxes } from "./sandboxes.ts";
 import {
@@ -97,10 +98,12 @@ export default class CodeBackend extends Backend<CodeSession> {
   })
   async run(params: Input<typeof RunParams>, context: ToolContext<CodeSession>): Promise<RunResult> {
     const { sandboxes, timeoutMs: defaultTimeoutMs } = context.session.data;
-    const timeoutMs = Math.min(params.timeout_ms ?? defaultTimeoutMs, this.#config.max_timeout_ms);
+    const wantedMs = Math.min(params.timeout_ms ?? defaultTimeoutMs, this.#config.max_timeout_ms);
     const language: Language = params.language === "typescript" ? "javascript" : params.language;
     const open = await sandboxes.kernel(params.kernel ?? language, language, context.signal);
     open.executionCount += 1;
+    const timeoutMs = Math.max(1, Math.min(wantedMs, Math.floor(context.timeLeftMs)));
+    using stop = new StopSignal(context.signal);
     const execution = await open.kernel.run(
       {
         code: params.code,
@@ -108,7 +111,7 @@ export default class CodeBackend extends Backend<CodeSession> {
         ...(params.language === "typescript" ? { dialect: "typescript" } : {}),
       },
       {
-        signal: context.signal,
+        signal: stop.signal,
         onOutput: (stream, text) => context.output(stream, text),
         onCall: ({ tool: action, args }, signal) => context.call(action, args, { signal, caller: "code" }),
       },

@@ -18,7 +18,7 @@ export interface WorkerStart {
 export type SessionFacts = Omit<Session, "data">;
 
 /** What of a tool's context is plain data. */
-export type CallFacts = Pick<ToolContext, "workerId" | "tenant" | "callId" | "traceId">;
+export type CallFacts = Pick<ToolContext, "workerId" | "tenant" | "callId" | "traceId" | "timeLeftMs">;
 
 /** One piece of work for the worker. */
 export type Operation =

@@ -132,14 +132,14 @@ export class ThreadedBackend extends Backend<unknown> {
     // Of any session type at run time, `undefined` included.
     const session = context.session as Session | undefined;
     if (session !== undefined && this.#original.initialize !== undefined) this.#requireSession(session.id);
-    const { workerId, tenant, callId, traceId, signal, logger } = context;
+    const { workerId, tenant, callId, traceId, timeLeftMs, signal, logger } = context;
     return this.#run(
       {
         kind: "tool",
         tool,
         params,
         session: session && toFacts(session),
-        call: { workerId, tenant, callId, traceId },
+        call: { workerId, tenant, callId, traceId, timeLeftMs },
       },
       { signal, logger, tool: context },
     );

@@ -38,8 +38,12 @@ export function createToolContext(
   facts: CallFacts,
   signal: AbortSignal,
 ): Omit<ToolContext, "session"> {
+  const endsAt = performance.now() + facts.timeLeftMs;
   return {
     ...facts,
+    get timeLeftMs() {
+      return signal.aborted ? 0 : Math.max(0, endsAt - performance.now());
+    },
     signal,
     logger: createRemoteLogger(channel, id),
     progress: (data) => channel.send({ kind: "progress", id, data: toCloneable(data) }),

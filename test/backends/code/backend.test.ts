@@ -49,6 +49,7 @@ async function open(
     traceId: "t",
     logger: quiet,
     signal: new AbortController().signal,
+    timeLeftMs: 60_000,
     progress: () => {},
     output: () => {},
     setOutcome: () => {},
