@@ -1,8 +1,11 @@
 // One server of the dispatch benchmark in a process of its own: `bare` is a Hono route without Toolyard, `toolyard` the real thing.
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { z } from "zod";
 
 const kind = process.argv[2];
@@ -24,6 +27,7 @@ async function startToolyard(): Promise<string> {
   const { default: CodeBackend } = await import("../dist/backends/code/backend.js");
   const { createRuntimeSelector } = await import("../dist/runtimes/selector.js");
   const { createLogger } = await import("../dist/log/logger.js");
+  const { openStore } = await import("../dist/store/open-store.js");
   const { defaultLimits } = await import("../dist/engine/limits.js");
   const { defaultHttpLimits } = await import("../dist/server/http-limits.js");
 
@@ -49,7 +53,11 @@ async function startToolyard(): Promise<string> {
   tool({ description: "Count." })(Counter.prototype.incr, {});
 
   const runtimes = createRuntimeSelector();
+  // Everything as by default: the event log goes to sqlite in a data folder.
+  const dataDir = mkdtempSync(join(tmpdir(), "toolyard-bench-data-"));
+  process.on("exit", () => rmSync(dataDir, { recursive: true, force: true }));
   const server = await startServer({
+    store: await openStore({ driver: "sqlite", dataDir }),
     mounts: [new Echo({ config: {} }), new Counter({ config: {} }), new CodeBackend({ config: {}, runtimes })].map(
       (backend) => ({
         resource: backend.resource,

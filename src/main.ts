@@ -62,9 +62,18 @@ export async function startToolyard({ config, configDir, logger, ...options }: S
     await store.close();
     throw error;
   });
-  void server.stopped.then(() => Promise.all([runtimes?.close(), store.close()]));
   if (config.warmup.enabled) warmUp(server, config.warmup.resources, logger);
-  return server;
+  const stopped = server.stopped.then(async () => {
+    await Promise.all([runtimes?.close(), store.close()]);
+  });
+  return {
+    ...server,
+    stopped,
+    async stop(how) {
+      await server.stop(how);
+      await stopped;
+    },
+  };
 }
 
 /** Warms up in the background: `/ready` tells how far it is, and a call that comes meanwhile waits for the same run. */
