@@ -8,7 +8,7 @@ import { expectEnvelope } from "./expect-answer.ts";
 import { PlainAnswer, readResuming, type StreamPlan } from "./resuming-stream.ts";
 import type { SseMessage } from "./sse-parser.ts";
 import { QUICK_TIMEOUT_MS } from "./timeouts.ts";
-import type { Transport } from "./transport.ts";
+import type { StreamRequest, Transport } from "./transport.ts";
 
 /** One event of a streamed call. The last one is the `result`, and only that. */
 export type CallEvent<R = unknown> =
@@ -49,14 +49,12 @@ export async function* streamCall<R>(
   options: HttpCallOptions,
 ): AsyncGenerator<CallEvent<R>, void, undefined> {
   const signal = options.signal ?? new AbortController().signal;
-  const plan = toPlan(transport, toExecuteBody(workerId, call.action, call.params, options), options);
-  let callId: string | undefined;
+  const plan = new CallPlan(transport, toExecuteBody(workerId, call.action, call.params, options), options);
   let over = false;
   try {
     for await (const message of readResuming(transport, plan, { ...retriesOf(transport), signal })) {
       const event = toCallEvent<R>(message);
       if (event === undefined) continue;
-      if (event.type === "call.started") callId = event.data.call_id;
       over = event.type === "result";
       yield event;
     }
@@ -67,34 +65,49 @@ export async function* streamCall<R>(
     // The path says what the tool answers; the caller's type is the tool's.
     yield { type: "result", id: "", result: toToolResult(envelope, status) as ToolResult<R> };
   } finally {
+    const { callId } = plan;
     if (!over && callId !== undefined && options.onDisconnect === undefined) await cancel(transport, callId);
   }
 }
 
 const retriesOf = ({ maxRetries, retryDelayMs }: Transport) => ({ maxRetries, retryDelayMs });
 
-function toPlan(transport: Transport, body: object, { onDisconnect, idempotencyKey }: HttpCallOptions): StreamPlan {
-  const first = {
-    method: "POST",
-    path: "/api/v1/execute",
-    body: { ...body, stream: true, on_disconnect: onDisconnect ?? "detach" },
-    headers: { "idempotency-key": idempotencyKey ?? randomUUID() },
-  } as const;
-  return {
-    first,
-    resume(lastEventId) {
-      if (onDisconnect === "cancel") return undefined;
-      // Under a key that the server keeps, a second sending gets what the first one comes to.
-      if (lastEventId === undefined) return transport.features.has("idempotency") ? first : undefined;
-      const callId = lastEventId.slice(0, lastEventId.lastIndexOf(":"));
-      return {
-        method: "GET",
-        path: `/api/v1/calls/${encodeURIComponent(callId)}/stream`,
-        headers: { "last-event-id": lastEventId },
-      };
-    },
-    isLast: ({ event }) => event === "result",
-  };
+/** How a call's stream is opened and taken up again. */
+class CallPlan implements StreamPlan {
+  readonly first: StreamRequest;
+  callId: string | undefined;
+  readonly #resumable: boolean;
+  readonly #transport: Transport;
+
+  constructor(transport: Transport, body: object, { onDisconnect, idempotencyKey }: HttpCallOptions) {
+    this.#transport = transport;
+    this.#resumable = onDisconnect !== "cancel";
+    this.first = {
+      method: "POST",
+      path: "/api/v1/execute",
+      body: { ...body, stream: true, on_disconnect: onDisconnect ?? "detach" },
+      headers: { "idempotency-key": idempotencyKey ?? randomUUID() },
+    };
+  }
+
+  onOpen(headers: Headers): void {
+    this.callId ??= headers.get("toolyard-call-id") ?? undefined;
+  }
+
+  resume(lastEventId: string | undefined): StreamRequest | undefined {
+    if (!this.#resumable) return undefined;
+    // Under a key that the server keeps, a second sending gets what the first one comes to.
+    if (this.callId === undefined) return this.#transport.features.has("idempotency") ? this.first : undefined;
+    return {
+      method: "GET",
+      path: `/api/v1/calls/${encodeURIComponent(this.callId)}/stream`,
+      ...(lastEventId === undefined ? {} : { headers: { "last-event-id": lastEventId } }),
+    };
+  }
+
+  isLast({ event }: SseMessage): boolean {
+    return event === "result";
+  }
 }
 
 /** Takes an event of the wire; kinds that this version does not know are left out. */

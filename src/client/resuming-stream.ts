@@ -11,6 +11,8 @@ export interface StreamPlan {
   readonly first: StreamRequest;
   /** The request that goes on after an event, or after none; `undefined` when that cannot be done. */
   resume(lastEventId: string | undefined): StreamRequest | undefined;
+  /** Told of each stream that opens. */
+  onOpen?(headers: Headers): void;
   /** Whether nothing follows the event. */
   isLast(message: SseMessage): boolean;
 }
@@ -56,7 +58,10 @@ export async function* readResuming(
     const parser = new SseParser();
     const openedAt = performance.now();
     try {
-      for await (const bytes of openBytes(transport, request, signal)) {
+      for await (const bytes of openBytes(transport, request, {
+        signal,
+        onOpen: (headers) => plan.onOpen?.(headers),
+      })) {
         for (const message of parser.push(bytes)) {
           failures = 0;
           lastEventId = message.id || lastEventId;
@@ -86,7 +91,7 @@ export async function* readResuming(
 async function* openBytes(
   transport: Transport,
   request: StreamRequest,
-  signal: AbortSignal,
+  { signal, onOpen }: { readonly signal: AbortSignal; readonly onOpen: (headers: Headers) => void },
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const silence = new AbortController();
   const hush = () => silence.abort(new Error(`nothing came for ${SILENCE_MS} ms`));
@@ -94,6 +99,7 @@ async function* openBytes(
   try {
     const opened = await transport.open(request, AbortSignal.any([signal, silence.signal]));
     if (opened.kind === "answer") throw new PlainAnswer(opened.answer);
+    onOpen(opened.headers);
     for await (const bytes of opened.body) {
       timer.refresh();
       yield bytes;

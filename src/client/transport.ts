@@ -47,7 +47,7 @@ export interface StreamRequest {
 
 /** What came back: the stream, or an answer in its place. */
 export type Opened =
-  | { readonly kind: "stream"; readonly body: AsyncIterable<Uint8Array> }
+  | { readonly kind: "stream"; readonly headers: Headers; readonly body: AsyncIterable<Uint8Array> }
   | { readonly kind: "answer"; readonly answer: Answer };
 
 const LONGEST_RETRY_AFTER_MS = 60_000;
@@ -114,7 +114,7 @@ export class Transport {
       ...(text === undefined ? {} : { body: text }),
     });
     if (response.body !== null && response.headers.get("content-type")?.startsWith("text/event-stream") === true) {
-      return { kind: "stream", body: response.body };
+      return { kind: "stream", headers: response.headers, body: response.body };
     }
     const answer = {
       status: response.status,

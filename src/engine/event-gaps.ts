@@ -43,6 +43,12 @@ export class EventGaps {
     this.#gaps.splice(0, kept === -1 ? this.#gaps.length : kept);
   }
 
+  /** The oldest id of which anything is known: the start of the hole that the oldest event held stands for, if it does. */
+  startOf(firstId: number): number {
+    const [oldest] = this.#gaps;
+    return oldest?.id === firstId ? oldest.fromId : firstId;
+  }
+
   /** Puts the holes between two ids among the events. */
   mergeInto(
     events: readonly StoredEvent[],

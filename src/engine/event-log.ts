@@ -70,10 +70,10 @@ export class EventLog {
     const { firstId, lastId } = await store.bounds();
     this.#nextId = lastId + 1;
     this.#writtenId = lastId;
-    this.#firstId = firstId;
     this.#window.skipTo(lastId);
     if (sessionIds.length > 0) this.#sequences.resume(await store.lastSeqs(sessionIds));
     await this.#gaps.load(store);
+    this.#firstId = this.#gaps.startOf(firstId);
     this.#release.push(bus.subscribe((event) => this.#accept(event)));
     this.#scheduleTrim();
   }
@@ -211,8 +211,8 @@ export class EventLog {
     try {
       const keep = { maxEvents: limits.eventLogEvents, maxAgeMs: limits.eventLogAgeMs };
       const { firstId } = await store.trim(keep, clock.date().getTime());
-      this.#firstId = Math.max(this.#firstId, firstId);
-      this.#gaps.forgetBefore(this.#firstId);
+      this.#gaps.forgetBefore(firstId);
+      this.#firstId = Math.max(this.#firstId, this.#gaps.startOf(firstId));
     } catch (error) {
       logger.error({ err: error }, "the event log could not be trimmed; it is tried again");
     }

@@ -1,5 +1,5 @@
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { FetchHandler } from "./front.ts";
 import type { HttpLimits } from "./http-limits.ts";
@@ -41,6 +41,7 @@ export async function listen(
       },
     ),
   );
+  const connections = trackConnections(server);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, resolve);
@@ -50,17 +51,28 @@ export async function listen(
   return {
     url: `http://${name}:${address.port}`,
     port: address.port,
-    close: (graceMs) => closeServer(server, graceMs),
+    close: (graceMs) => closeServer(server, connections, graceMs),
   };
 }
 
-async function closeServer(server: Server, graceMs: number): Promise<void> {
+function trackConnections(server: Server): ReadonlySet<Socket> {
+  const connections = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    connections.add(socket);
+    socket.once("close", () => connections.delete(socket));
+  });
+  return connections;
+}
+
+async function closeServer(server: Server, connections: ReadonlySet<Socket>, graceMs: number): Promise<void> {
   const cutOff = setTimeout(() => server.closeAllConnections(), graceMs);
   // A connection whose last answer ends now, such as a stream's, is idle only then.
   const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
   await new Promise<void>((resolve) => {
     server.close(() => resolve());
     server.closeIdleConnections();
+    // Those that some clients open ahead and have sent nothing on; to Node they are busy.
+    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
   });
   clearTimeout(cutOff);
   clearInterval(idle);

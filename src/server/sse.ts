@@ -34,13 +34,18 @@ const HEADERS = {
 const RETRY_LINE = "retry: 1000\n\n";
 
 /** Answers with a stream of events, which holds no more for a slow client than the piece that it is taking. */
-export function toSseReply(source: SseSource, clock: Clock, heartbeatMs: number): Reply {
+export function toSseReply(
+  source: SseSource,
+  clock: Clock,
+  heartbeatMs: number,
+  headers: Readonly<Record<string, string>> = {},
+): Reply {
   const body = new SseBody(source, clock, heartbeatMs);
   const stream = new ReadableStream<Uint8Array>(
     { pull: (controller) => body.pull(controller), cancel: () => body.close() },
     { highWaterMark: 0 },
   );
-  return { status: 200, body: null, headers: HEADERS, stream };
+  return { status: 200, body: null, headers: { ...HEADERS, ...headers }, stream };
 }
 
 class SseBody {

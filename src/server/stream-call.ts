@@ -34,7 +34,10 @@ export async function streamCall(
   const { stream, result } = engine.streams.run({ ...request, observer }, run, write);
   const refusal = await refusalOf(result, begun, engine.clock);
   if (refusal === undefined) {
-    return toSseReply(createCallSource(stream, 0, leave), engine.clock, engine.limits.streamHeartbeatMs);
+    return toSseReply(createCallSource(stream, 0, leave), engine.clock, engine.limits.streamHeartbeatMs, {
+      // So that a client that is cut off before the first event knows what to resume.
+      "toolyard-call-id": stream.callId,
+    });
   }
   leave();
   engine.streams.forget(stream);

@@ -104,3 +104,37 @@ test("call takes any action and answers a value that must be looked at", () => {
   };
   expectTypeOf(read).returns.toEqualTypeOf<unknown>();
 });
+
+test("a stream's result follows from the action, and its events from their type", async () => {
+  for await (const event of sandbox.stream("pad:tap", { x: 1, y: 2 })) {
+    switch (event.type) {
+      case "output":
+        expectTypeOf(event.data).toEqualTypeOf<{ readonly stream: "stdout" | "stderr"; readonly text: string }>();
+        break;
+      case "result":
+        if (event.result.ok) expectTypeOf(event.result.data).toEqualTypeOf<{ taps: number; where: "screen" }>();
+        break;
+      default:
+        // @ts-expect-error only the last event has a result
+        void event.result;
+    }
+  }
+  // @ts-expect-error no such action
+  void sandbox.stream("pad:tab", { x: 1, y: 2 });
+  // @ts-expect-error x and y have no default
+  void client.stream("pad:tap");
+});
+
+test("followed events are those of the types asked for, and gaps", async () => {
+  for await (const event of client.events({ types: ["call.failed", "session.ended"] })) {
+    expectTypeOf(event.type).toEqualTypeOf<"call.failed" | "session.ended" | "gap">();
+    if (event.type === "call.failed") expectTypeOf(event.data.error).toEqualTypeOf<string>();
+    // @ts-expect-error a gap has no session
+    void event.session_id;
+  }
+  for await (const event of sandbox.events()) {
+    if (event.type === "call.started") expectTypeOf(event.data.action).toEqualTypeOf<string>();
+  }
+  // @ts-expect-error no such type
+  void sandbox.events({ types: ["call.begun"] });
+});
