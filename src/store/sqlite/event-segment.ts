@@ -1,4 +1,5 @@
 import type { EventFilter, StoredEvent } from "../../core/store.ts";
+import { lineAround, nextLine, parseLine, readId, toLine } from "./event-line.ts";
 
 /** Events in one row. A row per event would cost more than the call that it tells of. */
 export interface Segment {
@@ -9,15 +10,12 @@ export interface Segment {
   readonly newestTs: string;
   /** 32-bit hashes of the names in it, each once: a name whose hash is missing is not in it. */
   readonly names: Buffer;
-  /** A line an event: its id, a space, its JSON. */
+  /** A line an event, or a call's start and end together: see event-line.ts. */
   readonly body: Buffer;
 }
 
 /** Where a segment ends: reading one event costs reading its segment. */
 export const SEGMENT_LIMITS = { events: 4_096, bytes: 1_048_576 } as const;
-
-const NEWLINE = 10;
-const SPACE = 32;
 
 /** The fields that a filter may name. A new one needs a migration that indexes the old segments again. */
 const NAMED = ["tenant", "worker_id", "session_id", "call_id", "type"] as const;
@@ -36,14 +34,16 @@ export function packEvents(events: readonly StoredEvent[]): Segment[] {
   let start = 0;
   let length = 0;
   let lines: string[] = [];
-  for (const [index, event] of events.entries()) {
-    const line = `${event.id} ${JSON.stringify(event)}\n`;
-    if (lines.length === SEGMENT_LIMITS.events || (lines.length > 0 && length + line.length > SEGMENT_LIMITS.bytes)) {
+  for (let index = 0; index < events.length; ) {
+    const { line, count } = toLine(events, index);
+    const full = index + count - start > SEGMENT_LIMITS.events || length + line.length > SEGMENT_LIMITS.bytes;
+    if (lines.length > 0 && full) {
       segments.push(pack(events.slice(start, index), lines));
       [start, length, lines] = [index, 0, []];
     }
     lines.push(line);
     length += line.length;
+    index += count;
   }
   if (lines.length > 0) segments.push(pack(start === 0 ? events : events.slice(start), lines));
   return segments;
@@ -90,13 +90,22 @@ export function mergeSegments(segments: readonly Segment[]): Segment {
 /** Leaves the oldest events out; the names stay, so that they may name too many. At least one event must be left. */
 export function cutSegment(segment: Segment, count: number): Segment {
   let start = 0;
-  for (let line = 0; line < count; line += 1) start = segment.body.indexOf(NEWLINE, start) + 1;
-  const body = segment.body.subarray(start);
-  const first = parseLine(body, 0);
+  let left = count;
+  // A line that tells of two events may be cut in two.
+  let kept: StoredEvent | undefined;
+  while (left > 0) {
+    const events = parseLine(segment.body, start);
+    kept = left < events.length ? events.at(-1) : undefined;
+    left -= events.length;
+    start = nextLine(segment.body, start);
+  }
+  const rest = segment.body.subarray(start);
+  const body = kept === undefined ? rest : Buffer.concat([Buffer.from(toLine([kept], 0).line), rest]);
+  const [first] = parseLine(body, 0);
   return {
     ...segment,
-    firstId: first.id,
-    firstTs: first.ts,
+    firstId: first?.id ?? 0,
+    firstTs: first?.ts ?? "",
     eventCount: segment.eventCount - count,
     body,
   };
@@ -138,10 +147,12 @@ export function* eventsIn(body: Buffer, filter: EventFilter, afterId: number): G
     if (needle !== null) {
       const hit = body.indexOf(needle, start);
       if (hit === -1) return;
-      start = body.lastIndexOf(NEWLINE, hit) + 1;
+      start = lineAround(body, hit);
     }
-    if (readId(body, start) > afterId) yield parseLine(body, start);
-    start = body.indexOf(NEWLINE, start) + 1;
+    // A line tells of two events at most.
+    if (readId(body, start) + 1 > afterId)
+      for (const event of parseLine(body, start)) if (event.id > afterId) yield event;
+    start = nextLine(body, start);
   }
 }
 
@@ -152,10 +163,10 @@ export function lastSeqIn(body: Buffer, sessionId: string): number | null {
   while (end > 0) {
     const hit = body.lastIndexOf(needle, end);
     if (hit === -1) return null;
-    const start = body.lastIndexOf(NEWLINE, hit) + 1;
-    const event = parseLine(body, start);
+    const start = lineAround(body, hit);
     // The same text may stand deeper, in the event's data.
-    if (event.session_id === sessionId && event.seq !== undefined) return event.seq;
+    const event = parseLine(body, start).findLast(({ session_id: id, seq }) => id === sessionId && seq !== undefined);
+    if (event?.seq !== undefined) return event.seq;
     end = start - 1;
   }
   return null;
@@ -163,19 +174,4 @@ export function lastSeqIn(body: Buffer, sessionId: string): number | null {
 
 function needleFor(field: Named, name: string | undefined): Buffer | null {
   return name === undefined ? null : Buffer.from(`"${field}":${JSON.stringify(name)}`);
-}
-
-function readId(body: Buffer, start: number): number {
-  let id = 0;
-  for (let index = start; ; index += 1) {
-    const byte = body[index] ?? SPACE;
-    if (byte === SPACE) return id;
-    id = id * 10 + byte - 48;
-  }
-}
-
-function parseLine(body: Buffer, start: number): StoredEvent {
-  const json = body.toString("utf8", body.indexOf(SPACE, start) + 1, body.indexOf(NEWLINE, start));
-  // Only `packEvents` writes these lines.
-  return JSON.parse(json) as StoredEvent;
 }
