@@ -129,6 +129,7 @@ export class Engine {
     this.#sweeper.stop();
     this.#pruner.stop();
     this.router.close();
+    this.jobs.close();
     await this.executor.drain();
     await Promise.all([this.#idempotency.settled(), this.jobs.settled()]);
     const ended = await this.router.endAll();

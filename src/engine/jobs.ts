@@ -49,6 +49,7 @@ export class Jobs {
   readonly #deps: JobsDeps;
   readonly #live = new Map<string, LiveJob>();
   readonly #unwritten = new BoundedMap<string, JobRecord>(UNWRITTEN);
+  #closed = false;
 
   constructor(deps: JobsDeps) {
     this.#deps = deps;
@@ -64,6 +65,7 @@ export class Jobs {
   async start(request: CallRequest): Promise<Kept<JobRecord>> {
     const { catalog, calls, idempotency } = this.#deps;
     const { idempotencyKey: key, caller } = request;
+    if (this.#closed) throw new ToolyardError("shutting_down", "The server is stopping");
     parseParams(catalog.resolve(request.action), request.params);
     let opened: LiveJob | undefined;
     if (key === undefined) opened = await this.#open(request);
@@ -119,6 +121,11 @@ export class Jobs {
       await settlesWithin(this.#deps.clock, live.over.promise, CANCEL_WAIT_MS);
     }
     return this.get(tenant, id);
+  }
+
+  /** Starts no further jobs. */
+  close(): void {
+    this.#closed = true;
   }
 
   /** Waits until every job is over and written. */

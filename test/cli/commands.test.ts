@@ -63,7 +63,7 @@ describe("toolyard tools", () => {
       full_name: "counter:incr",
       parameters: { properties: { by: { default: 1 } } },
     });
-    expect(JSON.parse((await cli("tools", "--json")).stdout)).toMatchObject({ count: 10 });
+    expect(JSON.parse((await cli("tools", "--json")).stdout)).toMatchObject({ count: 13 });
   });
 
   it("ends with 1 for a tool that is not there", async () => {
@@ -113,5 +113,31 @@ describe("toolyard", () => {
     const { code, stderr } = await runCli(["tools", "--url", "http://127.0.0.1:1"]);
     expect(code).toBe(1);
     expect(stderr).toContain('start one with "toolyard serve"');
+  });
+});
+
+describe("toolyard jobs", () => {
+  it("lists jobs, and shows, awaits and cancels one", async () => {
+    const start = async (action: string, params: object): Promise<string> => {
+      const body = JSON.stringify({ worker_id: "jobber", action, params, async_mode: true });
+      const answer = await fetch(`${server.url}/execute`, { method: "POST", body });
+      return JSON.parse(await answer.text()).data.job_id;
+    };
+    const quick = await start("echo", { message: "hello" });
+    const slow = await start("sleep", { seconds: 600 });
+    const shown = await cli("jobs", quick, "--wait");
+    expect(shown).toMatchObject({ code: 0, stdout: expect.stringMatching(/completed[^]*\nhello\n$/) });
+    const cancelled = await cli("jobs", slow, "--cancel", "--json");
+    expect(cancelled.code).toBe(1);
+    expect(JSON.parse(cancelled.stdout)).toMatchObject({ data: { state: "cancelled" } });
+    const { stdout } = await cli("jobs", "--worker", "jobber");
+    expect(stdout).toContain(quick);
+    expect(stdout).toContain(slow);
+    expect(await cli("jobs", "--worker", "nobody")).toMatchObject({ code: 0, stdout: "there are no jobs\n" });
+  });
+
+  it("says in one line that there is no such job, or that it needs one", async () => {
+    expect(await cli("jobs", "job_0")).toMatchObject({ code: 1, stderr: "toolyard: There is no such job\n" });
+    expect(await cli("jobs", "--wait")).toMatchObject({ code: 2, stderr: expect.stringContaining("need the ID") });
   });
 });

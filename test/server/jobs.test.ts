@@ -8,6 +8,7 @@ import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { CounterBackend } from "../kit/counter-backend.ts";
 import { createFaultyStore, DISK_FULL } from "../kit/faulty-store.ts";
 import { Gate } from "../kit/gate.ts";
+import { ManualClock } from "../kit/manual-clock.ts";
 import { keyedServer } from "../kit/keyed-server.ts";
 import { ScriptedBackend } from "../kit/scripted-backend.ts";
 import { testServer } from "../kit/test-server.ts";
@@ -112,6 +113,23 @@ describe("a job", () => {
       expect((await server.execute(action, params, { async_mode: true })).status).toBe(400);
     }
     expect((await server.get("/api/v1/jobs")).body.data.jobs).toEqual([]);
+  });
+
+  it("F11: is let end by a stop, or cancelled at its deadline, and none is begun any more", async () => {
+    const { gate, backend } = gated();
+    const store = createMemoryStore();
+    const clock = new ManualClock();
+    const server = await testServer({ backends: [backend], store, clock, limits: { drainMs: 1_000 } });
+    const { job_id: id } = (await server.execute("probe:probe", {}, { async_mode: true })).body.data;
+    await gate.arrived();
+    const stopping = server.stop();
+    const late = await server.execute("probe:probe", {}, { async_mode: true });
+    expect([late.status, late.body.meta.error]).toEqual([503, "shutting_down"]);
+    await clock.advance(2_000);
+    await stopping;
+    const ended = await store.jobs.get("default", id);
+    expect(ended).toMatchObject({ state: "failed", answer: expect.stringContaining("shutting_down") });
+    expect(await store.jobs.list("default", { limit: 10 })).toHaveLength(1);
   });
 
   it("is one of a bounded number", async () => {

@@ -6,6 +6,7 @@ import {
   Backend,
   type HttpServiceClient,
   type Input,
+  type Job,
   type Sandbox,
   tool,
   type ToolContext,
@@ -103,6 +104,16 @@ test("call takes any action and answers a value that must be looked at", () => {
     return result.ok ? result.data : result.error.suggestion;
   };
   expectTypeOf(read).returns.toEqualTypeOf<unknown>();
+});
+
+test("a job's result follows from the action", async () => {
+  const job = await sandbox.job("pad:tap", { x: 1, y: 2 });
+  expectTypeOf(job.result()).resolves.toEqualTypeOf<{ taps: number; where: "screen" }>();
+  expectTypeOf(client.job("pad:look")).resolves.toEqualTypeOf<Job<{ scale: number }>>();
+  // @ts-expect-error a tool that is not there
+  void sandbox.job("pad:tab", { x: 1, y: 2 });
+  // @ts-expect-error params that are not given
+  void client.job("pad:tap");
 });
 
 test("a stream's result follows from the action, and its events from their type", async () => {
