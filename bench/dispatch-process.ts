@@ -11,7 +11,7 @@ export interface DispatchServer extends AsyncDisposable {
 }
 
 /** Starts one. Logging is on, as by default, and goes to a real file. */
-export async function startDispatchServer(kind: "bare" | "toolyard"): Promise<DispatchServer> {
+export async function startDispatchServer(kind: "bare" | "toolyard" | "toolyard-without-log"): Promise<DispatchServer> {
   const folder = mkdtempSync(join(tmpdir(), "toolyard-bench-"));
   const log = openSync(join(folder, "log"), "w");
   const child = fork(new URL("./dispatch-server.ts", import.meta.url), [kind], {

@@ -73,6 +73,8 @@ async function startToolyard(): Promise<string> {
     configDir: ".",
     runtimes: async () => runtimes.status(AbortSignal.timeout(10_000)),
   });
+  // A log that is stopped takes no more events, and nobody makes them.
+  if (kind === "toolyard-without-log") await server.engine.log.stop();
   return server.url;
 }
 

@@ -1,6 +1,7 @@
 /** Each kind of event, noun first, with its facts. */
 export interface EventData {
-  "session.created": { readonly temporary: boolean };
+  /** `adopted` when it is one of the last server's, with its state. */
+  "session.created": { readonly temporary: boolean; readonly adopted?: true };
   "session.ended": { readonly reason: string };
   "session.failed": { readonly error: string; readonly message: string };
   "call.started": { readonly action: string };

@@ -26,7 +26,7 @@ interface Batch {
 }
 
 /** The most that one write carries, in events of common size. */
-const BATCH_WEIGHT = 512;
+const BATCH_WEIGHT = 2_048;
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
 

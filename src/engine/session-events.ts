@@ -33,6 +33,7 @@ export class SessionEvents {
 
   #emit(type: EventType, record: SessionRecord, data: Readonly<Record<string, unknown>>): void {
     if (!this.#bus.watched) return;
+    // One shape for all events: see CallEvents.
     this.#bus.emit({
       type,
       ts: this.#clock.date().toISOString(),
@@ -40,7 +41,12 @@ export class SessionEvents {
       worker_id: record.workerId,
       session_id: record.id,
       resource: record.resource,
+      actor: undefined,
+      call_id: undefined,
+      parent_id: undefined,
+      trace_id: undefined,
       data,
+      blobs: undefined,
     });
   }
 }

@@ -25,18 +25,25 @@ function writeProgram(page: string, folder: string): string {
   return program;
 }
 
-test("the snippets of docs/client.md run and print what they say", { timeout: 60_000 }, async () => {
-  const folder = mkdtempSync(join(tmpdir(), "toolyard-docs-"));
-  try {
-    const program = writeProgram("docs/client.md", folder);
-    const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", program], {
-      cwd: fileURLToPath(root),
-      env: { ...process.env, TSX_TSCONFIG_PATH: fileURLToPath(new URL("tsconfig.json", root)) },
-    });
-    for (const expected of ["[ 1, 4, 9 ]", "session_not_found 404 false", "\n42\n", "\n8\n", "hi\n42", "It ran: {"]) {
-      expect(stdout).toContain(expected);
+const PAGES = {
+  "docs/client.md": ["[ 1, 4, 9 ]", "session_not_found 404 false", "\n42\n", "\n8\n", "hi\n42", "It ran: {"],
+  "docs/events.md": ["streamed\n42\ncode:run ok\n"],
+};
+
+test.each(Object.entries(PAGES))(
+  "the snippets of %s run and print what they say",
+  { timeout: 60_000 },
+  async (page, expected) => {
+    const folder = mkdtempSync(join(tmpdir(), "toolyard-docs-"));
+    try {
+      const program = writeProgram(page, folder);
+      const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", program], {
+        cwd: fileURLToPath(root),
+        env: { ...process.env, TSX_TSCONFIG_PATH: fileURLToPath(new URL("tsconfig.json", root)) },
+      });
+      for (const text of expected) expect(stdout).toContain(text);
+    } finally {
+      rmSync(folder, { recursive: true });
     }
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-});
+  },
+);

@@ -41,7 +41,9 @@ describe("the docs", () => {
     const pages = [
       "README.md",
       "CONTRIBUTING.md",
-      ...["http", "backends", "client", "config", "runtimes", "security", "jobs"].map((page) => `docs/${page}.md`),
+      ...["http", "backends", "client", "config", "runtimes", "security", "jobs", "events"].map(
+        (page) => `docs/${page}.md`,
+      ),
     ];
     for (const page of pages) {
       for (const [, target] of read(page).matchAll(/\]\((?!https?:|#)([^)#]+)\)/g)) {
