@@ -3,6 +3,7 @@ import type { Logger } from "../core/context.ts";
 import { ToolyardError } from "../core/errors.ts";
 import type { IdempotencyRecord, IdempotencyStore } from "../core/store.ts";
 import type { CancelSource } from "./deadline.ts";
+import { KeptBytes } from "./kept-bytes.ts";
 import type { EngineLimits } from "./limits.ts";
 import { SharedWait } from "./shared-wait.ts";
 import type { SteadyTime } from "./steady-time.ts";
@@ -46,7 +47,7 @@ interface Flight {
 }
 
 /** An answer as it is stored; one that is too large leaves its size. */
-type StoredAnswer<T> = { readonly value: T } | { readonly droppedBytes: number };
+type StoredAnswer<T> = { readonly value: T } | { readonly droppedBytes: number; readonly limit: string };
 
 /** A key is 1 to 255 visible ASCII characters; a space is free for keys that the server makes of others. */
 const KEY = /^[\x21-\x7e]{1,255}$/;
@@ -65,9 +66,11 @@ export function checkKey(field: string, key: string): string {
 export class Idempotency {
   readonly #deps: IdempotencyDeps;
   readonly #flights = new Map<string, Flight>();
+  readonly #kept: KeptBytes;
 
   constructor(deps: IdempotencyDeps) {
     this.#deps = deps;
+    this.#kept = new KeptBytes(deps.limits.keptAnswersBytes);
   }
 
   /**
@@ -116,7 +119,9 @@ export class Idempotency {
 
   async prune(): Promise<void> {
     const { store, time, limits } = this.#deps;
-    await store.prune(time.now() - limits.idempotencyRetentionMs);
+    const before = time.now() - limits.idempotencyRetentionMs;
+    this.#kept.forgetBefore(before);
+    await store.prune(before);
   }
 
   async #run<T>(claim: Claim, wait: CancelSource, work: (wait: CancelSource) => Promise<Done<T>>): Promise<Kept<T>> {
@@ -148,12 +153,17 @@ export class Idempotency {
 
   /** The caller gets its answer also when it cannot be kept; a repeat is then answered as unknown. */
   async #keep(claim: Claim, value: unknown): Promise<void> {
-    const { store, limits, logger } = this.#deps;
+    const { store, limits, logger, time } = this.#deps;
     let answer = JSON.stringify({ value });
     const bytes = Buffer.byteLength(answer);
-    if (bytes > limits.keptAnswerBytes) answer = JSON.stringify({ droppedBytes: bytes });
+    const fits = bytes <= limits.keptAnswerBytes;
+    const { keep, forgetBefore } = this.#kept.add(time.now(), fits ? bytes : 0);
+    // That the call ran is kept in any case, so that it never runs again.
+    if (!fits) answer = JSON.stringify({ droppedBytes: bytes, limit: "kept_answer_bytes" });
+    else if (!keep) answer = JSON.stringify({ droppedBytes: bytes, limit: "kept_answers_bytes" });
     try {
       await store.finish(claim.tenant, claim.key, answer);
+      if (forgetBefore !== undefined) await store.prune(forgetBefore);
     } catch (error) {
       logger.error({ err: error }, "the answer of a keyed call could not be kept");
     }
@@ -181,8 +191,8 @@ function replay<T>(claim: Claim, holder: IdempotencyRecord): T {
   }
   const stored = JSON.parse(holder.answer) as StoredAnswer<T>; // written by #keep alone
   if ("value" in stored) return stored.value;
-  throw new ToolyardError("limit_exceeded", "The call ran, and its answer was too large to keep", {
-    details: { limit: "kept_answer_bytes", size_bytes: stored.droppedBytes },
+  throw new ToolyardError("limit_exceeded", "The call ran, and there was no room to keep its answer", {
+    details: { limit: stored.limit, size_bytes: stored.droppedBytes },
     outcome: "infra_error",
     suggestion: "Do not repeat it: read its effect, or raise the limit that data.limit names.",
   });

@@ -11,6 +11,7 @@ import type { Catalog } from "./catalog.ts";
 import { Cancellation, type CancelSource, settlesWithin, untilEnded } from "./deadline.ts";
 import type { ToolExecutor } from "./executor.ts";
 import type { Idempotency, Kept } from "./idempotency.ts";
+import { KeptBytes } from "./kept-bytes.ts";
 import type { KeyedCalls } from "./keyed-calls.ts";
 import type { EngineLimits } from "./limits.ts";
 import { parseParams } from "./params.ts";
@@ -48,11 +49,13 @@ interface LiveJob {
 export class Jobs {
   readonly #deps: JobsDeps;
   readonly #live = new Map<string, LiveJob>();
+  readonly #kept: KeptBytes;
   readonly #unwritten = new BoundedMap<string, JobRecord>(UNWRITTEN);
   #closed = false;
 
   constructor(deps: JobsDeps) {
     this.#deps = deps;
+    this.#kept = new KeptBytes(deps.limits.keptAnswersBytes);
   }
 
   /**
@@ -142,7 +145,9 @@ export class Jobs {
 
   async prune(): Promise<void> {
     const { store, time, limits } = this.#deps;
-    await store.prune(time.now() - limits.jobRetentionMs);
+    const before = time.now() - limits.jobRetentionMs;
+    this.#kept.forgetBefore(before);
+    await store.prune(before);
   }
 
   #known(tenant: string, id: string): JobRecord | undefined {
@@ -188,7 +193,7 @@ export class Jobs {
   }
 
   async #run(job: LiveJob): Promise<void> {
-    const { executor, logger, store } = this.#deps;
+    const { executor, logger, store, time } = this.#deps;
     const result = await executor.execute({
       ...job.request,
       parent: job.cancellation,
@@ -197,10 +202,11 @@ export class Jobs {
         onProgress: (data) => (job.record = { ...job.record, progress: toProgress(data) }),
       },
     });
-    const ended = { ...job.record, state: toState(result), answer: this.#toAnswer(job, result) };
-    job.record = { ...ended, endedAt: this.#deps.time.now() };
+    const { answer, forgetBefore } = this.#toAnswer(job, result);
+    job.record = { ...job.record, state: toState(result), answer, endedAt: time.now() };
     try {
       await store.put(job.record);
+      if (forgetBefore !== undefined) await store.prune(forgetBefore);
     } catch (error) {
       logger.error({ err: error, job_id: job.record.id }, "the end of a job could not be written");
       this.#unwritten.set(job.record.id, job.record);
@@ -209,16 +215,18 @@ export class Jobs {
     job.over.resolve();
   }
 
-  #toAnswer(job: LiveJob, result: ToolResult): string {
+  #toAnswer(job: LiveJob, result: ToolResult): { readonly answer: string; readonly forgetBefore: number | undefined } {
+    const { limits, time } = this.#deps;
     const answer = JSON.stringify(result);
     const bytes = Buffer.byteLength(answer);
-    const { keptAnswerBytes } = this.#deps.limits;
-    if (bytes <= keptAnswerBytes) return answer;
-    const error = new ToolyardError("limit_exceeded", "The job ran, and its answer was too large to keep", {
-      details: { limit: "kept_answer_bytes", maximum: keptAnswerBytes, size_bytes: bytes },
+    const fits = bytes <= limits.keptAnswerBytes;
+    const { keep, forgetBefore } = this.#kept.add(time.now(), fits ? bytes : 0);
+    if (fits && keep) return { answer, forgetBefore };
+    const error = new ToolyardError("limit_exceeded", "The job ran, and there was no room to keep its answer", {
+      details: { limit: fits ? "kept_answers_bytes" : "kept_answer_bytes", size_bytes: bytes },
       outcome: "infra_error",
     });
-    return JSON.stringify(toRefusal(job.record, error, result.meta.trace_id));
+    return { answer: JSON.stringify(toRefusal(job.record, error, result.meta.trace_id)), forgetBefore };
   }
 }
 

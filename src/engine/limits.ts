@@ -43,6 +43,8 @@ export interface EngineLimits {
   readonly idempotencyRetentionMs: number;
   /** The largest answer of a keyed call or a job that is kept. */
   readonly keptAnswerBytes: number;
+  /** All answers of keyed calls that this run of the server keeps, and as much for jobs; beyond it the oldest go early, but none of the last ten minutes. */
+  readonly keptAnswersBytes: number;
   /** Jobs of one worker, and of one tenant, that are under way at once. */
   readonly jobsPerWorker: number;
   readonly jobsPerTenant: number;
@@ -106,6 +108,7 @@ export const defaultLimits: EngineLimits = {
   dedupeUnkeyedMs: 0,
   idempotencyRetentionMs: 86_400_000,
   keptAnswerBytes: 8_388_608,
+  keptAnswersBytes: 268_435_456,
   jobsPerWorker: 100,
   jobsPerTenant: 1_000,
   jobRetentionMs: 86_400_000,

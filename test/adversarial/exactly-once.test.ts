@@ -129,6 +129,27 @@ describe("E01: the same key and body", () => {
     expect(runs).toBe(1);
   });
 
+  it("E01: the oldest answers go first when they are more than is kept, but none that may be asked for soon", async () => {
+    let runs = 0;
+    const backend = new ScriptedBackend({ script: () => ({ text: "x".repeat(5_000), runs: (runs += 1) }) });
+    const clock = new ManualClock();
+    await using server = await testServer({ backends: [backend], clock, limits: { keptAnswersBytes: 50_000 } });
+    const send = (key: string) => server.post("/execute", { worker_id, action: "probe:probe" }, keyed(key));
+    for (let index = 0; index < 20; index += 1) {
+      await send(`k${index}`);
+      clock.skip(120_000);
+    }
+    expect([(await send("k19")).body.data.runs, runs]).toEqual([20, 20]);
+    expect((await send("k0")).body.data.runs).toBe(21);
+    const burst = Array.from({ length: 20 }, (_, index) => `b${index}`);
+    for (const key of burst) expect((await send(key)).status).toBe(200);
+    const again = await Promise.all(burst.map(send));
+    expect(runs).toBe(41);
+    const refused = again.filter(({ status }) => status !== 200);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const { body } of refused) expect(body).toMatchObject({ data: { limit: "kept_answers_bytes" } });
+  });
+
   it("takes no key that is empty, too long or not visible ASCII", async () => {
     const { backend, runs } = counting();
     await using server = await testServer({ backends: [backend] });
