@@ -111,6 +111,11 @@ export class ToolExecutor {
     }
   }
 
+  /** Cancels one running call; does nothing when there is none of that id. */
+  cancel(callId: string, reason: ToolyardError): void {
+    for (const call of this.#active) if (call.id === callId) call.cancel(reason);
+  }
+
   loggerFor(call: Call): Logger {
     return this.#deps.logger.child({ tool: call.entry.fullName, trace_id: call.traceId, call_id: call.id });
   }

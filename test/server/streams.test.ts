@@ -226,6 +226,23 @@ describe("streamed calls", () => {
     expect((await resume(server, `/api/v1/calls/${callId}/stream`)).status).toBe(404);
   });
 
+  it("under a key are cancelled at once by their path, without the grace of a client that went away", async () => {
+    const clock = new ManualClock();
+    const gate = new Gate();
+    const server = await start(
+      async (_, { signal }) => {
+        gate.arrive();
+        await gate.passedOr(signal);
+      },
+      { clock },
+    );
+    const response = stream(server, { on_disconnect: "detach", request_id: "once" });
+    await gate.arrived();
+    const callId = (await response).headers.get("toolyard-call-id");
+    await server.post(`/api/v1/calls/${callId}/cancel`, {});
+    expect(await (await response).text()).toContain('"error":"cancelled"');
+  });
+
   it("that are refused before the tool runs are answered with their status, and leave no stream", async () => {
     const server = await start();
     expect((await stream(server, { action: "probe:nothing" })).status).toBe(400);
@@ -280,6 +297,20 @@ describe("the event log over HTTP", () => {
       }
       expect(got).toEqual(all);
     }
+  });
+
+  it("names the call whose tool made a call, in one run", async () => {
+    const server = await start(async (_, context) => (await context.call("probe:echo", { x: 1 })).ok);
+    await server.execute("probe:probe", {}, { trace_id: "run-1" });
+    await server.execute("probe:echo");
+    await written(server);
+    const run = await everything(server, "&run=run-1");
+    const started = run.filter(({ type }) => type === "call.started");
+    expect(started).toMatchObject([
+      { parent_id: null, data: { action: "probe:probe" } },
+      { parent_id: started[0]?.call_id, data: { action: "probe:echo" } },
+    ]);
+    expect(run.filter(({ type }) => type === "call.completed")).toHaveLength(2);
   });
 
   it("has gap-free seqs in every session under concurrent calls", async () => {

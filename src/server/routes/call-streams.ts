@@ -52,7 +52,10 @@ export function callStreamRoutes(engine: Engine, clients: StreamClients): readon
       handle({ path, identity }) {
         const stream = find(path["call_id"] ?? "", identity, "execute");
         const cancelled = !stream.ended;
-        stream.cancellation.cancel(new ToolyardError("cancelled", "The call was cancelled by its caller"));
+        const reason = new ToolyardError("cancelled", "The call was cancelled by its caller");
+        stream.cancellation.cancel(reason);
+        // At once: who waits for a keyed call and goes away gets a grace to come back in, which is not meant here.
+        engine.executor.cancel(stream.callId, reason);
         return succeed({ operation: "call:cancel" }, { call_id: stream.callId, cancelled });
       },
     }),
