@@ -4,6 +4,7 @@ import { describeError } from "../core/errors.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { EventBus } from "./bus.ts";
 import type { Call } from "./call.ts";
+import { EventTime } from "./event-time.ts";
 import { type PlainJson, toPlainJson } from "./plain-json.ts";
 
 type Facts = Readonly<Record<string, unknown>>;
@@ -15,14 +16,11 @@ const MAX_MESSAGE_LENGTH = 2_000;
 /** Tells the bus what becomes of calls; costs next to nothing when nobody listens. */
 export class CallEvents {
   readonly #bus: EventBus;
-  readonly #clock: Clock;
-  // Most calls end in the millisecond in which they start.
-  #ms = Number.NaN;
-  #ts = "";
+  readonly #time: EventTime;
 
   constructor(bus: EventBus, clock: Clock) {
     this.#bus = bus;
-    this.#clock = clock;
+    this.#time = new EventTime(clock);
   }
 
   started(call: Call): void {
@@ -60,7 +58,7 @@ export class CallEvents {
     // One literal with every key, so that all events have one shape: it is built twice for every call.
     this.#bus.emit({
       type,
-      ts: this.#now(),
+      ts: this.#time.now(),
       tenant: caller.tenant,
       worker_id: caller.workerId,
       session_id: call.lease?.record.id,
@@ -72,16 +70,6 @@ export class CallEvents {
       data,
       blobs: undefined,
     });
-  }
-
-  #now(): string {
-    const date = this.#clock.date();
-    const ms = date.getTime();
-    if (ms !== this.#ms) {
-      this.#ms = ms;
-      this.#ts = date.toISOString();
-    }
-    return this.#ts;
   }
 }
 

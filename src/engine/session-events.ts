@@ -2,16 +2,17 @@ import type { Clock } from "../core/clock.ts";
 import type { ToolyardError } from "../core/errors.ts";
 import type { EventType } from "../core/events.ts";
 import type { EventBus } from "./bus.ts";
+import { EventTime } from "./event-time.ts";
 import type { SessionRecord } from "./session-record.ts";
 
 /** Tells the bus what becomes of sessions. */
 export class SessionEvents {
   readonly #bus: EventBus;
-  readonly #clock: Clock;
+  readonly #time: EventTime;
 
   constructor(bus: EventBus, clock: Clock) {
     this.#bus = bus;
-    this.#clock = clock;
+    this.#time = new EventTime(clock);
   }
 
   created(record: SessionRecord): void {
