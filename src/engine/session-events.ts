@@ -37,7 +37,7 @@ export class SessionEvents {
     // One shape for all events: see CallEvents.
     this.#bus.emit({
       type,
-      ts: this.#clock.date().toISOString(),
+      ts: this.#time.now(),
       tenant: record.tenant,
       worker_id: record.workerId,
       session_id: record.id,
