@@ -15,7 +15,8 @@ function parseInPieces(bytes: Uint8Array, cuts: readonly number[]): { messages: 
 const encode = (text: string) => new TextEncoder().encode(text);
 
 test("reads fields, comments, several data lines and ids that stay", () => {
-  const text = ': hello\n\nid: 1\nevent: a\ndata: x\ndata:y\ndata:  z\n\ndata\n\nretry: 5\nid: 2\n\nid: 3\0\ndata: {"k":1}\n\n';
+  const text =
+    ': hello\n\nid: 1\nevent: a\ndata: x\ndata:y\ndata:  z\n\ndata\n\nretry: 5\nid: 2\n\nid: 3\0\ndata: {"k":1}\n\n';
   const { messages, lastEventId } = parseInPieces(encode(text), []);
   expect(messages).toEqual([
     { id: "1", event: "a", data: "x\ny\n z" },
@@ -31,7 +32,9 @@ test("an event whose end has not come is none", () => {
 });
 
 test("ignores a byte order mark at the start", () => {
-  expect(parseInPieces(encode("\uFEFFdata: x\n\n"), [1, 2]).messages).toEqual([{ id: "", event: "message", data: "x" }]);
+  expect(parseInPieces(encode("\uFEFFdata: x\n\n"), [1, 2]).messages).toEqual([
+    { id: "", event: "message", data: "x" },
+  ]);
 });
 
 const line = fc.string({ unit: "binary", maxLength: 20 }).map((text) => text.replace(/[\r\n\0]/g, "·"));
