@@ -149,7 +149,6 @@ export class ToolExecutor {
     const timeoutMs = Math.min(wanted, limits.maxCallTimeoutMs);
     const call = new Call(request, traceId, entry, new Deadline(clock, timeoutMs, entry.fullName, request.parent));
     this.#active.add(call);
-    this.#events.started(call);
     return call;
   }
 
@@ -161,6 +160,7 @@ export class ToolExecutor {
     try {
       // The turn may have come in the same moment as the end.
       if (call.deadline.ended !== undefined) throw call.deadline.ended;
+      this.#events.started(call);
       call.request.observer?.onStart?.();
       work = call.entry.tool.invoke(params, new CallContext(call, this, call.lease?.record.view));
       pending = isThenable(work);
@@ -247,19 +247,20 @@ export class ToolExecutor {
 
   #log(request: CallRequest, result: ToolResult): void {
     const { meta } = result;
-    this.#deps.logger.info(
-      {
-        tool: meta.tool,
-        worker_id: request.caller.workerId,
-        session_id: meta.session_id,
-        trace_id: meta.trace_id,
-        ms: meta.execution_time_ms,
-        queued_ms: meta.queued_ms,
-        outcome: meta.outcome,
-        ...(!result.ok && { error: result.error.error, message: result.error.message }),
-      },
-      "call",
-    );
+    const { logger } = this.#deps;
+    const line = {
+      tool: meta.tool,
+      worker_id: request.caller.workerId,
+      session_id: meta.session_id,
+      trace_id: meta.trace_id,
+      ms: meta.execution_time_ms,
+      queued_ms: meta.queued_ms,
+      outcome: meta.outcome,
+      error: result.ok ? undefined : result.error.error,
+      message: result.ok ? undefined : result.error.message,
+    };
+    if (logger.call === undefined) logger.info(line, "call");
+    else logger.call(line);
   }
 }
 

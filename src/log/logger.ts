@@ -39,7 +39,14 @@ export function createLogger({ level, destination = createBatches() }: LoggerOpt
       return Reflect.apply(child, this, [redact(facts), options]);
     },
   });
-  return Object.assign(logger, { flush: () => flush(destination) });
+  return Object.assign(logger, {
+    flush: () => flush(destination),
+    // pino asks of each value whether it needs a serializer: for the one line of every call that is most of the line's cost.
+    call(facts: object) {
+      if (!logger.isLevelEnabled("info")) return;
+      destination.write(`{"level":"info"${timestamp()},"msg":"call",${JSON.stringify(facts).slice(1)}\n`);
+    },
+  });
 }
 
 let stamped = 0;

@@ -186,14 +186,16 @@ describe("a call's story", () => {
     await call("counter:incr", {}, { traceId: "t1" });
     await settle();
     expect(events.map(({ type }) => type)).toEqual([
-      "call.started",
       "session.created",
+      "call.started",
       "call.completed",
       "session.ended",
     ]);
     const calls = events.filter(({ type }) => type.startsWith("call."));
     expect(calls.every((event) => event.trace_id === "t1" && event.worker_id === "w1")).toBe(true);
     expect(new Set(calls.map((event) => event.call_id)).size).toBe(1);
+    // A call starts once it has its session and its turn, so that a session's reader sees it start.
+    expect(new Set(events.map((event) => event.session_id)).size).toBe(1);
     await call("counter:none");
     expect(engine.executor.activeCount).toBe(0);
   });

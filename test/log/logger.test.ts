@@ -66,3 +66,24 @@ describe("createLogger", () => {
     ).toEqual([...Array(100).keys()]);
   });
 });
+
+describe("the line of a call", () => {
+  it("is JSON like any other line, and obeys the level", () => {
+    const lines: string[] = [];
+    const destination = { write: (line: string) => void lines.push(line) };
+    const call = { tool: "echo", worker_id: 'w "1"\n', session_id: null, ms: 0.5, error: undefined };
+    createLogger({ level: "info", destination }).call?.(call);
+    createLogger({ level: "warn", destination }).call?.(call);
+    expect(lines).toHaveLength(1);
+    expect(JSON.parse(lines[0] ?? "")).toEqual({
+      level: "info",
+      time: expect.stringMatching(/^\d{4}-.*Z$/),
+      msg: "call",
+      tool: "echo",
+      worker_id: 'w "1"\n',
+      session_id: null,
+      ms: 0.5,
+    });
+    expect(lines[0]?.endsWith("}\n")).toBe(true);
+  });
+});

@@ -32,8 +32,8 @@ function isPair(start: StoredEvent, end: StoredEvent): boolean {
     end.id === start.id + 1 &&
     end.call_id === start.call_id &&
     ENDS.has(end.type) &&
-    start.session_id === undefined &&
-    start.seq === undefined &&
+    start.session_id === end.session_id &&
+    (start.seq === undefined ? end.seq === undefined : end.seq === start.seq + 1) &&
     start.tenant === end.tenant &&
     start.worker_id === end.worker_id &&
     start.resource === end.resource &&
@@ -48,8 +48,9 @@ function isPair(start: StoredEvent, end: StoredEvent): boolean {
 }
 
 function toStart(id: number, ts: string, end: StoredEvent): StoredEvent {
-  const { session_id: _session, seq: _seq, blobs: _blobs, ...shared } = end;
-  return { ...shared, id, type: "call.started", ts, data: { action: end.data["action"] } };
+  const { blobs: _blobs, ...shared } = end;
+  const start = { ...shared, id, type: "call.started" as const, ts, data: { action: end.data["action"] } };
+  return end.seq === undefined ? start : { ...start, seq: end.seq - 1 };
 }
 
 /** Reads the line that starts at an offset: one event, or two. */
