@@ -30,22 +30,31 @@ export function fromSignal(signal: AbortSignal): CancelSource {
 /** A {@link CancelSource} that ends on its owner's word alone; the first reason stays. */
 export class Cancellation implements CancelSource {
   #ended: ToolyardError | undefined;
-  #callbacks: Set<() => void> | undefined;
+  // Nearly always one waits at a time, and a set for each call would cost more than all else here.
+  #callback: (() => void) | undefined;
+  #further: Set<() => void> | undefined;
 
   get ended(): ToolyardError | undefined {
     return this.#ended;
   }
 
   onEnd(callback: () => void): () => void {
-    this.#callbacks ??= new Set();
-    this.#callbacks.add(callback);
-    return () => this.#callbacks?.delete(callback);
+    if (this.#callback === undefined) {
+      this.#callback = callback;
+      return () => {
+        if (this.#callback === callback) this.#callback = undefined;
+      };
+    }
+    this.#further ??= new Set();
+    this.#further.add(callback);
+    return () => this.#further?.delete(callback);
   }
 
   cancel(reason: ToolyardError): void {
     if (this.#ended !== undefined) return;
     this.#ended = reason;
-    for (const callback of this.#callbacks ?? []) callback();
+    this.#callback?.();
+    for (const callback of this.#further ?? []) callback();
   }
 }
 

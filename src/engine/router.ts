@@ -169,6 +169,11 @@ export class ResourceRouter {
     return this.#times.expiryDate(record);
   }
 
+  /** When the session was used last. */
+  activityDate(record: SessionRecord): Date {
+    return this.#times.activityDate(record);
+  }
+
   /**
    * Ends a session: new calls no longer meet it, its running calls end first (at once with `force`), then it is cleaned.
    *

@@ -40,6 +40,7 @@ export class SessionMaker {
     this.#quota.take(request);
     const name = toSessionName(resource, workerId, this.#table.count(request, resource), customName);
     const ttlMs = this.#times.toTtl(request.ttlMs);
+    const now = this.#clock.now();
     const record = new SessionRecord({
       id: toSessionId(name),
       name,
@@ -53,7 +54,8 @@ export class SessionMaker {
       ttlMs,
       autoExtend: request.autoExtend ?? true,
       createdAt: this.#clock.date(),
-      expiresAt: this.#clock.now() + ttlMs,
+      usedAt: now,
+      expiresAt: now + ttlMs,
     });
     this.#table.add(record);
     return record;
@@ -78,6 +80,7 @@ export class SessionMaker {
       ttlMs,
       autoExtend: stored.autoExtend,
       createdAt: new Date(row.createdAt),
+      usedAt: this.#clock.now(),
       expiresAt: this.#clock.now() + timeLeftMs,
     });
     this.#table.add(record);

@@ -49,7 +49,8 @@ export class SessionRecord {
   /** Whether the initialize is over and went well. */
   initialized = false;
   state: SessionState = "initializing";
-  lastActivity: Date;
+  /** When it was used last, by the monotonic clock. */
+  usedAt: number;
   /** By the monotonic clock. */
   expiresAt: number;
   /** Settles with the initialize; rejects with what may be answered. */
@@ -73,6 +74,7 @@ export class SessionRecord {
     readonly autoExtend: boolean;
     readonly createdAt: Date;
     readonly expiresAt: number;
+    readonly usedAt: number;
   }) {
     this.id = facts.id;
     this.name = facts.name;
@@ -86,7 +88,7 @@ export class SessionRecord {
     this.ttlMs = facts.ttlMs;
     this.autoExtend = facts.autoExtend;
     this.createdAt = facts.createdAt;
-    this.lastActivity = facts.createdAt;
+    this.usedAt = facts.usedAt;
     this.expiresAt = facts.expiresAt;
     const { id, name, workerId, tenant, resource, config } = facts;
     this.view = { id, name, workerId, tenant, resource, config, data: undefined };

@@ -19,14 +19,14 @@ export class SessionTimes {
 
   /** Lets a session live for `ttlMs` from now. */
   renew(record: SessionRecord, ttlMs = record.ttlMs): void {
-    record.expiresAt = this.#clock.now() + this.toTtl(ttlMs);
-    record.lastActivity = this.#clock.date();
+    record.usedAt = this.#clock.now();
+    record.expiresAt = record.usedAt + this.toTtl(ttlMs);
   }
 
   /** Notes that a session is used, which lets it live longer if it extends itself. */
   touch(record: SessionRecord): void {
-    record.lastActivity = this.#clock.date();
-    if (record.autoExtend) record.expiresAt = Math.max(record.expiresAt, this.#clock.now() + record.ttlMs);
+    record.usedAt = this.#clock.now();
+    if (record.autoExtend) record.expiresAt = Math.max(record.expiresAt, record.usedAt + record.ttlMs);
   }
 
   /** Whether a session's time is over; never while a call holds it. */
@@ -36,6 +36,15 @@ export class SessionTimes {
 
   /** When the session ends if nothing renews it. */
   expiryDate(record: SessionRecord): Date {
-    return new Date(this.#clock.date().getTime() + (record.expiresAt - this.#clock.now()));
+    return this.#toDate(record.expiresAt);
+  }
+
+  /** When a session was used last. */
+  activityDate(record: SessionRecord): Date {
+    return this.#toDate(record.usedAt);
+  }
+
+  #toDate(at: number): Date {
+    return new Date(this.#clock.date().getTime() + (at - this.#clock.now()));
   }
 }

@@ -202,7 +202,7 @@ function describeSession(router: ResourceRouter, record: SessionRecord) {
     status: record.state,
     auto_created: record.temporary,
     created_at: record.createdAt.toISOString(),
-    last_activity: record.lastActivity.toISOString(),
+    last_activity: router.activityDate(record).toISOString(),
     expires_at: router.expiryDate(record).toISOString(),
   };
 }
