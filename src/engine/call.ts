@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { CallerKind, CallOptions } from "../core/caller.ts";
 import type { ToolContext } from "../core/context.ts";
 import type { ToolyardError, Outcome } from "../core/errors.ts";
@@ -56,8 +55,8 @@ export class Call implements LeaseHolder {
   turns: SerialQueue | undefined;
   #left = false;
 
-  constructor(request: CallRequest, traceId: string, entry: CatalogEntry, deadline: Deadline) {
-    this.id = request.callId ?? randomUUID();
+  constructor(request: CallRequest, id: string, traceId: string, entry: CatalogEntry, deadline: Deadline) {
+    this.id = id;
     this.request = request;
     this.traceId = traceId;
     this.entry = entry;

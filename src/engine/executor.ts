@@ -78,7 +78,9 @@ export class ToolExecutor {
       entry = catalog.resolve(request.action);
       this.#authorize(entry, request);
       const params = parseParams(entry, request.params);
-      call = this.#open(request, traceId, entry);
+      // One random id serves both where the caller brought none: drawing one costs as much as a lookup.
+      const id = request.callId ?? (request.traceId === undefined ? traceId : randomUUID());
+      call = this.#open(request, id, traceId, entry);
       const preparing = this.#preparation.prepare(call);
       if (preparing !== undefined) await preparing;
       startedAt = clock.now();
@@ -143,11 +145,11 @@ export class ToolExecutor {
     throw new ToolyardError("forbidden", `${entry.fullName} may not be called from ${kind}`);
   }
 
-  #open(request: CallRequest, traceId: string, entry: CatalogEntry): Call {
+  #open(request: CallRequest, id: string, traceId: string, entry: CatalogEntry): Call {
     const { clock, limits } = this.#deps;
     const wanted = request.timeoutMs || entry.tool.definition.timeoutMs || limits.callTimeoutMs;
     const timeoutMs = Math.min(wanted, limits.maxCallTimeoutMs);
-    const call = new Call(request, traceId, entry, new Deadline(clock, timeoutMs, entry.fullName, request.parent));
+    const call = new Call(request, id, traceId, entry, new Deadline(clock, timeoutMs, entry.fullName, request.parent));
     this.#active.add(call);
     return call;
   }

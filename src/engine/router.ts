@@ -29,7 +29,7 @@ export class ResourceRouter {
   readonly #lifecycles = new Map<string, Lifecycle>();
   readonly #cleaner: SessionCleaner;
   readonly #initializer: SessionInitializer;
-  readonly #times: SessionTimes;
+  readonly times: SessionTimes;
   readonly #maker: SessionMaker;
   readonly #departed = new DepartedSessions();
   readonly #deps: LifecycleDeps;
@@ -42,8 +42,8 @@ export class ResourceRouter {
     this.#events = new SessionEvents(bus, deps.clock);
     this.#journal = journal;
     for (const mount of mounts.values()) this.#lifecycles.set(mount.resource, new Lifecycle(mount, deps));
-    this.#times = new SessionTimes(deps.clock, deps.limits);
-    this.#maker = new SessionMaker(mounts, this.#table, this.#times, deps);
+    this.times = new SessionTimes(deps.clock, deps.limits);
+    this.#maker = new SessionMaker(mounts, this.#table, this.times, deps);
     this.#cleaner = new SessionCleaner(this.#lifecycles, deps);
     this.#initializer = new SessionInitializer(this.#lifecycles, this.#cleaner, deps);
     const table = this.#table;
@@ -142,7 +142,7 @@ export class ResourceRouter {
   /** Finds the worker's live session on a resource. */
   find(caller: Caller, resource: string): SessionRecord | undefined {
     const record = this.#table.get(caller, resource);
-    if (record === undefined || !this.#times.isOver(record)) return record;
+    if (record === undefined || !this.times.isOver(record)) return record;
     this.#expire(record);
     return undefined;
   }
@@ -154,24 +154,14 @@ export class ResourceRouter {
 
   /** Lets a session live for `ttlMs` from now. */
   renew(record: SessionRecord, ttlMs?: number): void {
-    this.#times.renew(record, ttlMs);
+    this.times.renew(record, ttlMs);
   }
 
   /** Renews every session of a worker that extends itself, and lists the live ones. */
   heartbeat(caller: Caller): readonly SessionRecord[] {
     const records = this.list(caller);
-    for (const record of records) this.#times.touch(record);
+    for (const record of records) this.times.touch(record);
     return records;
-  }
-
-  /** When the session ends if nothing renews it. */
-  expiryDate(record: SessionRecord): Date {
-    return this.#times.expiryDate(record);
-  }
-
-  /** When the session was used last. */
-  activityDate(record: SessionRecord): Date {
-    return this.#times.activityDate(record);
   }
 
   /**
@@ -191,7 +181,7 @@ export class ResourceRouter {
 
   /** Ends every idle session whose time is over. */
   sweep(): number {
-    const expired = this.#table.list().filter((record) => this.#times.isOver(record));
+    const expired = this.#table.list().filter((record) => this.times.isOver(record));
     for (const record of expired) this.#expire(record);
     void this.#journal.flush();
     return expired.length;
@@ -230,7 +220,7 @@ export class ResourceRouter {
     if (!live.temporary) return { record: live, how: "exists" };
     live.temporary = false;
     live.autoExtend = request.autoExtend ?? live.autoExtend;
-    live.ttlMs = this.#times.toTtl(request.ttlMs ?? live.ttlMs);
+    live.ttlMs = this.times.toTtl(request.ttlMs ?? live.ttlMs);
     this.renew(live);
     return { record: live, how: "adopted" };
   }
@@ -266,13 +256,13 @@ export class ResourceRouter {
     // Each lease is its own entry, also for a holder that comes twice.
     const entry: LeaseHolder = { cancel: (reason) => holder.cancel(reason) };
     record.holders.add(entry);
-    this.#times.touch(record);
+    this.times.touch(record);
     return {
       record,
       departed,
       release: () => {
         if (!record.holders.delete(entry)) return;
-        this.#times.touch(record);
+        this.times.touch(record);
         if (record.leased) return;
         record.onDrained?.();
         if (!record.initialized) this.#abandon(record);

@@ -146,7 +146,7 @@ describe("the time a session has", () => {
       clock.jumpWall(jump);
       await clock.advance(200);
       expect(counter.cleaned).toHaveLength(0);
-      expect(router.expiryDate(record).getTime() - clock.date().getTime()).toBeLessThanOrEqual(1_000);
+      expect(router.times.expiryDate(record).getTime() - clock.date().getTime()).toBeLessThanOrEqual(1_000);
     }
     await clock.advance(1_000);
     expect(counter.cleaned).toHaveLength(1);
@@ -171,7 +171,7 @@ describe("the time a session has", () => {
   it("takes no ttl above the server's maximum, at create or at refresh", async () => {
     const { create, clock, router } = testEngine([], { maxSessionTtlMs: 5_000 });
     const { record } = await create("counter", { ttlMs: HOUR_MS });
-    const left = () => router.expiryDate(record).getTime() - clock.date().getTime();
+    const left = () => router.times.expiryDate(record).getTime() - clock.date().getTime();
     expect(left()).toBe(5_000);
     router.renew(record, HOUR_MS);
     expect(left()).toBe(5_000);

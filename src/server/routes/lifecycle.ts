@@ -55,7 +55,7 @@ export function lifecycleRoutes(engine: Engine): readonly AnyRoute[] {
                   session_id: session.id,
                   status: session.state,
                   created_at: session.createdAt.toISOString(),
-                  last_activity: router.activityDate(session).toISOString(),
+                  last_activity: router.times.activityDate(session).toISOString(),
                 },
               ]),
             ),

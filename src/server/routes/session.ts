@@ -49,7 +49,7 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
             new ClientWait(outgoing),
           );
           const facts = { session_id: record.id, session_name: record.name, resource_type: resource };
-          const expires = { expires_at: router.expiryDate(record).toISOString() };
+          const expires = { expires_at: router.times.expiryDate(record).toISOString() };
           const known = { ...meta, sessionId: record.id };
           if (how === "exists") {
             const applied = Object.keys(body.session_config ?? {}).length === 0;
@@ -149,7 +149,7 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
         const ttlMs = typeof body.extend_ttl === "number" ? body.extend_ttl * 1000 : undefined;
         const expiry = (record: SessionRecord) => {
           router.renew(record, ttlMs);
-          return router.expiryDate(record).toISOString();
+          return router.times.expiryDate(record).toISOString();
         };
         const { resource_type: resource } = body;
         if (resource !== undefined && resource !== null) {
@@ -202,8 +202,8 @@ function describeSession(router: ResourceRouter, record: SessionRecord) {
     status: record.state,
     auto_created: record.temporary,
     created_at: record.createdAt.toISOString(),
-    last_activity: router.activityDate(record).toISOString(),
-    expires_at: router.expiryDate(record).toISOString(),
+    last_activity: router.times.activityDate(record).toISOString(),
+    expires_at: router.times.expiryDate(record).toISOString(),
   };
 }
 

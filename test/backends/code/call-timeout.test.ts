@@ -9,7 +9,11 @@ describe("code:run when the call's own time is over", () => {
     await using server = await testServer({ backends: [new CodeBackend({ config: {}, runtimes })] });
     await server.post("/api/v1/session/create", { worker_id: "w1", resource_type: "code" });
     await server.execute("code:run", { code: "let kept = 42" });
-    const looped = await server.execute("code:run", { code: "console.log('so far'); for (;;) {}" }, { timeout_ms: 400 });
+    const looped = await server.execute(
+      "code:run",
+      { code: "console.log('so far'); for (;;) {}" },
+      { timeout_ms: 400 },
+    );
     expect(looped.body).toMatchObject({
       code: 5006,
       data: { limit: "timeout", stdout: "so far\n", state_lost: false },
