@@ -80,6 +80,10 @@ async function startToolyard(): Promise<string> {
 
 process.on("message", (message) => {
   if (message === "cpu") process.send?.({ cpu: process.cpuUsage() });
+  if (message === "memory") {
+    globalThis.gc?.();
+    process.send?.({ memory: process.memoryUsage() });
+  }
 });
 process.on("disconnect", () => process.exit(0));
 process.send?.({ url: await (kind === "bare" ? startBare() : startToolyard()) });
