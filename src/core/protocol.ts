@@ -36,7 +36,7 @@ export const ExecuteRequest = z.object({
   action: z.string(),
   ...CallFields,
   /** The session that the call must run in; omitted: the worker's live one, or a temporary one. */
-  session_id: z.string().nullish(),
+  session_id: z.string().max(MAX_NAME_LENGTH).nullish(),
   trace_id: z.string().max(MAX_NAME_LENGTH).nullish(),
   /** What a client that goes away does to its call. */
   on_disconnect: z.enum(["cancel", "detach"]).default("cancel"),
@@ -52,7 +52,7 @@ export type ExecuteRequest = z.infer<typeof ExecuteRequest>;
 export const BatchItem = z.object({
   action: z.string(),
   ...CallFields,
-  session_id: z.string().nullish(),
+  session_id: z.string().max(MAX_NAME_LENGTH).nullish(),
   /** As in a call of its own; by default, the batch's `Idempotency-Key` and the item's place. */
   request_id: z.string().nullish(),
 });
@@ -87,7 +87,7 @@ export const SessionDestroyRequest = z.object({
   worker_id: z.string(),
   resource_type: z.string(),
   /** Destroys only if this is the live session. */
-  target_session_id: z.string().nullish(),
+  target_session_id: z.string().max(MAX_NAME_LENGTH).nullish(),
   /** Cancels the session's running calls; otherwise they end first. */
   force: z.boolean().nullish(),
 });
@@ -97,7 +97,7 @@ export const SessionListRequest = z.object({ worker_id: z.string(), resource_typ
 export const SessionRefreshRequest = z.object({
   worker_id: z.string(),
   resource_type: z.string().nullish(),
-  target_session_id: z.string().nullish(),
+  target_session_id: z.string().max(MAX_NAME_LENGTH).nullish(),
   /** Seconds from now; the session's own ttl by default. */
   extend_ttl: z.number().positive().nullish(),
 });

@@ -8,7 +8,7 @@ import type { CatalogEntry } from "./catalog.ts";
 import { type CancelSource, type Deadline, fromSignal } from "./deadline.ts";
 import type { ToolExecutor } from "./executor.ts";
 import type { Lease } from "./session-request.ts";
-import type { SerialQueue } from "./serial-queue.ts";
+import { SerialQueue } from "./serial-queue.ts";
 import type { LeaseHolder, SessionRecord } from "./session-record.ts";
 import type { Caller } from "./session-table.ts";
 
@@ -53,6 +53,7 @@ export class Call implements LeaseHolder {
   slot: Ticket | undefined;
   /** The line in which it holds the turn. */
   turns: SerialQueue | undefined;
+  #innerTurns: SerialQueue | undefined;
   #left = false;
 
   constructor(request: CallRequest, id: string, traceId: string, entry: CatalogEntry, deadline: Deadline) {
@@ -83,8 +84,19 @@ export class Call implements LeaseHolder {
 
   /** Finds the session of a resource that this call, or one that it is made from, holds now. */
   held(resource: string): SessionRecord | undefined {
-    const record = this.#left ? undefined : this.lease?.record;
-    return record?.resource === resource ? record : this.request.within?.held(resource);
+    return this.holder(resource)?.lease?.record;
+  }
+
+  /** Finds which of this call and those that it is made from holds a session of the resource now, nearest first. */
+  holder(resource: string): Call | undefined {
+    const holds = !this.#left && this.lease?.record.resource === resource;
+    return holds ? this : this.request.within?.holder(resource);
+  }
+
+  /** The line of the calls that its tool makes into its own session, which run inside its turn, one after another too. */
+  get innerTurns(): SerialQueue {
+    this.#innerTurns ??= new SerialQueue();
+    return this.#innerTurns;
   }
 }
 

@@ -99,9 +99,12 @@ export class Preparation {
 
   #takeTurn(call: Call, lease: Lease): Promise<void> | undefined {
     call.lease = lease;
-    const { turns } = lease.record;
-    // A tool that calls into its own session has the turn already.
-    if (turns === undefined || lease.record === call.request.within?.held(lease.record.resource)) return undefined;
+    const { resource } = lease.record;
+    const holder = call.request.within?.holder(resource);
+    // A tool that calls into its own session has the turn already; its calls keep their own order inside it.
+    const isInner = holder !== undefined && holder.lease?.record === lease.record;
+    const turns = lease.record.turns === undefined ? undefined : isInner ? holder.innerTurns : lease.record.turns;
+    if (turns === undefined) return undefined;
     if (!turns.tryEnter()) return turns.enter(call.deadline).then(() => void (call.turns = turns));
     call.turns = turns;
     return undefined;

@@ -119,7 +119,9 @@ export class ResourceRouter {
       if (result.record.state !== "active") await this.#whenReady(lease, wait);
       await this.#journal.write(result.record);
     } catch (error) {
-      if (result.how === "created") this.#endings.end(result.record, "cancelled");
+      // Who joined meanwhile, a create or a call, keeps the session.
+      lease.release();
+      if (result.how === "created" && !result.record.leased) this.#endings.end(result.record, "cancelled");
       throw error;
     } finally {
       lease.release();

@@ -54,13 +54,15 @@ export class SessionInitializer {
   async adopt(record: SessionRecord, { backend, resource }: Mount, handle: unknown): Promise<void> {
     const lifecycle = this.#lifecycles.get(resource);
     let data: unknown = null;
+    // What comes after the deadline belongs to nobody.
+    const onLate = (late: unknown) => void this.#cleaner.clean({ ...record.view, data: late });
     try {
       if (lifecycle?.warm === false) await lifecycle.warmUp(record.initialization);
       data = await lifecycle?.run(
         "adopt",
         this.#deps.limits.initializeTimeoutMs,
         async (context) => backend.adopt?.({ ...record.view, data: handle }, context) ?? null,
-        { parent: record.initialization },
+        { parent: record.initialization, onLate },
       );
     } catch (error) {
       this.#deps.logger.error({ err: error, resource, session_id: record.id }, "adopt failed");

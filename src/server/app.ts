@@ -62,6 +62,7 @@ export function createApp({ routes, limits, logger, crossings, streams, ...optio
         } finally {
           share.end();
         }
+        if (incoming.method === "HEAD") reply = await withoutStream(reply);
         if (reply.stream !== undefined) streams.track(identity, outgoing);
         if (reply.status !== 200 && identity.keyId !== null) crossings.observe(identity, route, raw);
         return toResponse(closeHalfRead(reply, incoming));
@@ -122,6 +123,12 @@ function toErrorReply(route: AnyRoute, error: ToolyardError): Reply {
     reply,
     issues.map(({ path, message }) => ({ loc: ["body", ...path.split(".")], msg: message, type: "value_error" })),
   );
+}
+
+/** Hono answers HEAD with GET's handler and leaves the body unread: the reader of a stream would stay for ever. */
+async function withoutStream({ stream, ...reply }: Reply): Promise<Reply> {
+  await stream?.cancel();
+  return reply;
 }
 
 /** What is left of a body that was refused half read is not read to its end. */

@@ -123,6 +123,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const stopped = Promise.withResolvers<void>();
   let stopping: Promise<void> | undefined;
   const stop = (how: { readonly force?: boolean } = {}): Promise<void> => {
+    if (stopping !== undefined && how.force === true) void engine.stop(how);
     stopping ??= stopAll(engine, listening, how)
       .then(() => security.audit.close())
       .finally(stopped.resolve);

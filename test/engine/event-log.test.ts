@@ -231,3 +231,19 @@ describe("readers", () => {
     }
   });
 });
+
+describe("a wall clock that jumps", () => {
+  it.each([
+    ["forward", 30],
+    ["back", -30],
+  ])("%s makes the log forget nothing", async (_, days) => {
+    const { log, clock, emit } = await openLog(createMemoryStore());
+    for (let count = 0; count < 3; count += 1) emit("call.completed", "s");
+    await clock.advance(100);
+    clock.jumpWall(days * 86_400_000);
+    for (let count = 0; count < 3; count += 1) emit("call.completed", "s");
+    await clock.advance(31_000);
+    expect(idsOf((await read(log)).entries)).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(log.firstId).toBe(1);
+  });
+});

@@ -110,3 +110,24 @@ describe("a call that a tool makes", () => {
     });
   });
 });
+
+describe("calls that a tool makes side by side into its own serial session", () => {
+  it("run one after another inside its turn", async () => {
+    const probe = serial();
+    let inside = 0;
+    let most = 0;
+    probe.script = async ({ leaf }, context) => {
+      if (leaf !== true) {
+        return Promise.all([1, 2, 3].map(() => context.call("probe:probe", { leaf: true })));
+      }
+      inside += 1;
+      most = Math.max(most, inside);
+      await settle();
+      inside -= 1;
+      return {};
+    };
+    const { call } = testEngine([probe]);
+    expect(await call("probe:probe")).toMatchObject({ ok: true, data: [{ ok: true }, { ok: true }, { ok: true }] });
+    expect(most).toBe(1);
+  });
+});

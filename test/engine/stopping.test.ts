@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { CounterBackend } from "../kit/counter-backend.ts";
+import { createFaultyStore } from "../kit/faulty-store.ts";
 import { Gate } from "../kit/gate.ts";
 import { ScriptedBackend } from "../kit/scripted-backend.ts";
 import { settle } from "../kit/manual-clock.ts";
@@ -131,5 +133,26 @@ describe("F11: an engine that stops", () => {
     expect(tries).toBe(1);
     await engine.stop();
     expect([tries, router.leaked, counter.shutdowns]).toEqual([3, 1, 1]);
+  });
+
+  it("does not wait for ever for a store that hangs, and its session's place is free before", async () => {
+    const store = createFaultyStore(createMemoryStore());
+    const probe = new ScriptedBackend({ sessions: true });
+    const { clock, create, engine, router, logger } = testEngine([probe], { maxSessions: 1 }, store);
+    const { record } = await create("probe");
+    store.inject("sessions.end", { kind: "hang" }, Infinity);
+    router.lose(record);
+    await settle();
+    await create("probe");
+    store.inject("idempotency.begin", { kind: "hang" });
+    store.inject("jobs.put", { kind: "hang" });
+    const request = { caller: { tenant: "default", workerId: "w" }, action: "probe:echo", params: {} };
+    void engine.calls.execute({ ...request, idempotencyKey: "k" });
+    void engine.jobs.start(request);
+    let stopped = false;
+    void engine.stop().then(() => (stopped = true));
+    await clock.advance(15_000);
+    expect(stopped).toBe(true);
+    expect(logger.lines.map(({ message }) => message)).toContainEqual(expect.stringContaining("the store"));
   });
 });

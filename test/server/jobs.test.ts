@@ -146,6 +146,29 @@ describe("a job", () => {
     await expect.poll(async () => (await start("w1")).status).toBe(202);
   });
 
+  it("holds no more bytes of params, with the streamed calls, than the server bears", async () => {
+    const { gate, backend } = gated();
+    await using server = await testServer({ backends: [backend], limits: { heldParamsBytes: 200_000 } });
+    const send = (bytes: number, more: object) =>
+      fetch(`${server.url}/execute`, {
+        method: "POST",
+        body: JSON.stringify({ worker_id: "w1", action: "probe:probe", params: { pad: "x".repeat(bytes) }, ...more }),
+      });
+    const refused = { status: 429, body: { data: { limit: "held_params_bytes" } } };
+    const job = { async_mode: true, request_id: "k" };
+    expect((await send(90_000, job)).status).toBe(202);
+    const stream = await send(90_000, { stream: true });
+    expect(stream.status).toBe(200);
+    expect((await send(90_000, job)).status).toBe(202); // the same one
+    const big = { pad: "x".repeat(90_000) };
+    expect(await server.execute("probe:probe", big, { async_mode: true })).toMatchObject(refused);
+    expect(await server.execute("probe:probe", big, { stream: true })).toMatchObject(refused);
+    expect((await send(1_000, { async_mode: true })).status).toBe(202);
+    gate.open();
+    await stream.text();
+    await expect.poll(async () => (await send(190_000, { async_mode: true })).status).toBe(202);
+  });
+
   it("lists newest first, by worker, and takes no limit that is none", async () => {
     await using server = await testServer({ backends: [new ScriptedBackend()] });
     const client = new HttpServiceClient({ baseUrl: server.url, workerId: "w1" });
