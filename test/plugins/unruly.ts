@@ -6,6 +6,7 @@ import { type Input, tool } from "../../src/core/tool.ts";
 import { threadId } from "node:worker_threads";
 
 const Block = z.strictObject({ seconds: z.number() });
+const Hold = z.strictObject({ signals: z.instanceof(Int32Array) });
 const Config = z.strictObject({ greeting: z.string().default("hi"), size: z.int().default(1) });
 
 interface Box {
@@ -24,6 +25,8 @@ export class Unruly extends Backend<Box, z.output<typeof Config>> {
   }
 
   override async initialize(request: SessionRequest): Promise<Box> {
+    const { signals } = request.config;
+    if (signals instanceof Int32Array) await untilReleased(signals);
     return { value: Number(request.config["start"] ?? 0) };
   }
 
@@ -68,6 +71,12 @@ export class Unruly extends Backend<Box, z.output<typeof Config>> {
     });
   }
 
+  @tool({ description: "Go on until the test says so, whatever the signal says.", params: Hold })
+  async hold({ signals }: Input<typeof Hold>) {
+    await untilReleased(signals);
+    return { held: true };
+  }
+
   @tool({ description: "Leave." })
   exit(): never {
     process.exit(3);
@@ -105,6 +114,13 @@ export class Unruly extends Backend<Box, z.output<typeof Config>> {
     const { workerId, tenant, callId, traceId } = context;
     return { answer, workerId, tenant, callId, traceId };
   }
+}
+
+/** Says in memory that it began, since a message would reach a held host no earlier than the host's own. */
+async function untilReleased(signals: Int32Array): Promise<void> {
+  Atomics.store(signals, 0, 1);
+  Atomics.notify(signals, 0);
+  await Atomics.waitAsync(signals, 1, 0).value;
 }
 
 export const notABackend = 1;

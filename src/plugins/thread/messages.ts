@@ -4,6 +4,7 @@ import type { BackendSource } from "../backend-source.ts";
 import type { Session } from "../../core/session.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { CrossedError } from "./crossed-error.ts";
+import type { OperationClaim } from "./operation-claim.ts";
 
 /** What a worker thread is started with. */
 export interface WorkerStart {
@@ -37,7 +38,7 @@ export type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** From the host to the worker. */
 export type ToWorker =
-  | { readonly kind: "run"; readonly id: number; readonly operation: Operation }
+  | { readonly kind: "run"; readonly id: number; readonly claim: OperationClaim; readonly operation: Operation }
   | { readonly kind: "abort"; readonly id: number; readonly reason: CrossedError }
   | { readonly kind: "ping"; readonly id: number }
   | { readonly kind: "answer"; readonly callId: number; readonly result: ToolResult }
@@ -46,7 +47,6 @@ export type ToWorker =
 /** From the worker to the host. */
 export type ToHost =
   | { readonly kind: "unloadable"; readonly error: CrossedError }
-  | { readonly kind: "started"; readonly id: number }
   | { readonly kind: "done"; readonly id: number; readonly value: unknown }
   | { readonly kind: "failed"; readonly id: number; readonly error: CrossedError }
   | { readonly kind: "pong"; readonly id: number }

@@ -5,7 +5,8 @@ import type { Session } from "../../core/session.ts";
 import type { BoundTool } from "../../core/tool.ts";
 import type { BackendSource } from "../backend-source.ts";
 import type { Operation, SessionFacts } from "./messages.ts";
-import { NeverStartedError, type OperationContext, ThreadHost } from "./thread-host.ts";
+import { ThreadHost } from "./thread-host.ts";
+import { NeverStartedError, type OperationContext } from "./worker-thread.ts";
 
 /** Where the backend comes from and who hears of its thread. */
 export interface ThreadedBackendOptions {

@@ -5,6 +5,7 @@ import type { ToolResult } from "../../core/result.ts";
 import { loadBackendClass } from "../backend-class.ts";
 import { packError, unpackError } from "./crossed-error.ts";
 import type { Operation, SessionFacts, ToHost, ToWorker, WorkerStart } from "./messages.ts";
+import { begin } from "./operation-claim.ts";
 import { type Channel, createRemoteLogger, createToolContext } from "./worker-context.ts";
 
 /** Who waits for the host's answer to a call. */
@@ -12,6 +13,8 @@ interface Answer {
   readonly resolve: (result: ToolResult) => void;
   readonly reject: (error: Error) => void;
 }
+
+type Run = Extract<ToWorker, { kind: "run" }>;
 
 /** Runs one backend in this thread: the other end of the host. */
 class BackendWorker implements Channel {
@@ -32,7 +35,7 @@ class BackendWorker implements Channel {
   receive(message: ToWorker): void {
     switch (message.kind) {
       case "run":
-        return this.#run(message.id, message.operation);
+        return this.#run(message);
       case "abort":
         return this.#running.get(message.id)?.abort(unpackError(message.reason));
       case "ping":
@@ -63,17 +66,17 @@ class BackendWorker implements Channel {
     return answer;
   }
 
-  #run(id: number, operation: Operation): void {
+  #run(message: Run): void {
     const controller = new AbortController();
-    this.#running.set(id, controller);
-    // An abort that already waits behind this message is read first: aborted work that has not started never does.
-    setImmediate(() => void this.#settle(id, operation, controller.signal));
+    this.#running.set(message.id, controller);
+    // What waits behind this message is read first: an abort of other work need not wait for code that blocks.
+    setImmediate(() => void this.#settle(message, controller.signal));
   }
 
-  async #settle(id: number, operation: Operation, signal: AbortSignal): Promise<void> {
+  async #settle({ id, claim, operation }: Run, signal: AbortSignal): Promise<void> {
     try {
-      signal.throwIfAborted();
-      this.send({ kind: "started", id });
+      // What the host has withdrawn it has answered, and perhaps runs elsewhere.
+      if (!begin(claim)) return;
       Atomics.store(this.#start.current, 0, id);
       const work = this.#perform(id, operation, signal);
       Atomics.store(this.#start.current, 0, 0);
