@@ -65,7 +65,8 @@ export interface IdempotencyRecord {
   readonly answer: string | null;
   /** Which run of the server holds it. */
   readonly instance: string;
-  readonly createdAt: number;
+  /** When it was begun; once done, when it was finished. */
+  readonly keptAt: number;
 }
 
 export interface IdempotencyStore {
@@ -78,14 +79,17 @@ export interface IdempotencyStore {
     options?: { readonly retakeUnknown?: boolean | undefined },
   ): Promise<IdempotencyRecord | null>;
   get(tenant: string, key: string): Promise<IdempotencyRecord | null>;
-  /** Keeps the first answer; does nothing for a key that nothing holds. */
-  finish(tenant: string, key: string, answer: string): Promise<void>;
+  /**
+   * Keeps the first answer, and counts its age from `keptAt` on: a call that took long is as new as its answer.
+   * Does nothing for a key that nothing holds.
+   */
+  finish(tenant: string, key: string, answer: string, keptAt: number): Promise<void>;
   /** Forgets a call that never ran, so that its key may be used again; does nothing unless it is running. */
   release(tenant: string, key: string): Promise<void>;
   /** Marks what other runs of the server left running: nobody knows whether it ran. Returns how many. */
   markUnknown(exceptInstance: string): Promise<number>;
   /** Forgets older records, but no running one. Returns how many. */
-  prune(createdBefore: number): Promise<number>;
+  prune(keptBefore: number): Promise<number>;
 }
 
 export type JobState = "queued" | "running" | "completed" | "failed" | "cancelled" | "unknown";

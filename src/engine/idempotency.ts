@@ -140,7 +140,7 @@ export class Idempotency {
 
   async #begin({ tenant, key, fingerprint, repeatable }: Claim): Promise<IdempotencyRecord | null> {
     const { store, instance, time, logger } = this.#deps;
-    const record = { tenant, key, fingerprint, instance, createdAt: time.now() };
+    const record = { tenant, key, fingerprint, instance, keptAt: time.now() };
     try {
       return await store.begin(record, { retakeUnknown: repeatable });
     } catch (error) {
@@ -157,12 +157,14 @@ export class Idempotency {
     let answer = JSON.stringify({ value });
     const bytes = Buffer.byteLength(answer);
     const fits = bytes <= limits.keptAnswerBytes;
-    const { keep, forgetBefore } = this.#kept.add(time.now(), fits ? bytes : 0);
+    // One time for both, so that what is forgotten for room is what was counted, and never this.
+    const now = time.now();
+    const { keep, forgetBefore } = this.#kept.add(now, fits ? bytes : 0);
     // That the call ran is kept in any case, so that it never runs again.
     if (!fits) answer = JSON.stringify({ droppedBytes: bytes, limit: "kept_answer_bytes" });
     else if (!keep) answer = JSON.stringify({ droppedBytes: bytes, limit: "kept_answers_bytes" });
     try {
-      await store.finish(claim.tenant, claim.key, answer);
+      await store.finish(claim.tenant, claim.key, answer, now);
       if (forgetBefore !== undefined) await store.prune(forgetBefore);
     } catch (error) {
       logger.error({ err: error }, "the answer of a keyed call could not be kept");

@@ -3,7 +3,7 @@ import type { AuditEntry, KeyRecord, Store } from "../../src/core/store.ts";
 import { describeEventLog } from "./store-conformance-events.ts";
 import { event, HOSTILE, job, session } from "./store-records.ts";
 
-const begun = { tenant: "t1", key: "k1", fingerprint: "f1", instance: "i1", createdAt: 1_000 };
+const begun = { tenant: "t1", key: "k1", fingerprint: "f1", instance: "i1", keptAt: 1_000 };
 
 /** What every driver of the store's port must do; `create` gives a new, empty store. */
 export function describeStore(name: string, create: () => Promise<Store>): void {
@@ -42,13 +42,14 @@ function describeIdempotency(open: () => Promise<Store>): void {
   it("keeps the first answer", async () => {
     const { idempotency } = await open();
     await idempotency.begin(begun);
-    await idempotency.finish("t1", "k1", '{"n":1}');
-    await idempotency.finish("t1", "k1", '{"n":2}');
-    await idempotency.finish("t1", "nobody", "{}");
+    await idempotency.finish("t1", "k1", '{"n":1}', 2_000);
+    await idempotency.finish("t1", "k1", '{"n":2}', 3_000);
+    await idempotency.finish("t1", "nobody", "{}", 2_000);
     expect(await idempotency.begin({ ...begun, fingerprint: "f2" })).toMatchObject({
       state: "done",
       answer: '{"n":1}',
       fingerprint: "f1",
+      keptAt: 2_000,
     });
     expect(await idempotency.get("t1", "nobody")).toBeNull();
   });
@@ -58,7 +59,7 @@ function describeIdempotency(open: () => Promise<Store>): void {
     await idempotency.begin(begun);
     await idempotency.release("t1", "k1");
     expect(await idempotency.begin(begun)).toBeNull();
-    await idempotency.finish("t1", "k1", "{}");
+    await idempotency.finish("t1", "k1", "{}", 2_000);
     await idempotency.release("t1", "k1");
     expect(await idempotency.begin(begun)).toMatchObject({ state: "done" });
   });
@@ -69,7 +70,7 @@ function describeIdempotency(open: () => Promise<Store>): void {
     await idempotency.begin({ ...begun, key: "k2", instance: "i2" });
     expect(await idempotency.markUnknown("i2")).toBe(1);
     expect(await idempotency.markUnknown("i2")).toBe(0);
-    const again = { ...begun, instance: "i2", createdAt: 2_000 };
+    const again = { ...begun, instance: "i2", keptAt: 2_000 };
     expect(await idempotency.begin(again)).toMatchObject({ state: "unknown", instance: "i1" });
     expect(await idempotency.begin({ ...again, fingerprint: "f2" }, { retakeUnknown: true })).toMatchObject({
       state: "unknown",
@@ -81,20 +82,23 @@ function describeIdempotency(open: () => Promise<Store>): void {
     expect(await idempotency.get("t1", "k1")).toEqual({ ...again, state: "running", answer: null });
   });
 
-  it("forgets old records, but no running one", async () => {
+  it("forgets records by when they ended, and no running one", async () => {
     const { idempotency } = await open();
-    for (const [key, createdAt] of [
+    for (const [key, keptAt] of [
       ["old", 1],
       ["new", 10],
+      ["long", 1],
       ["running", 1],
     ] as const) {
-      await idempotency.begin({ ...begun, key, createdAt });
+      await idempotency.begin({ ...begun, key, keptAt });
     }
-    await idempotency.finish("t1", "old", "{}");
-    await idempotency.finish("t1", "new", "{}");
+    await idempotency.finish("t1", "old", "{}", 2);
+    await idempotency.finish("t1", "new", "{}", 10);
+    await idempotency.finish("t1", "long", "{}", 10);
     expect(await idempotency.prune(10)).toBe(1);
     expect(await idempotency.get("t1", "old")).toBeNull();
     expect(await idempotency.get("t1", "new")).not.toBeNull();
+    expect(await idempotency.get("t1", "long")).not.toBeNull();
     expect(await idempotency.get("t1", "running")).not.toBeNull();
   });
 
@@ -104,7 +108,7 @@ function describeIdempotency(open: () => Promise<Store>): void {
       for (const key of HOSTILE) expect(await idempotency.begin({ ...begun, tenant, key })).toBeNull();
     }
     const answer = JSON.stringify({ text: "ü🧪\0".repeat(200_000) });
-    await idempotency.finish("__proto__", "nul\0inside", answer);
+    await idempotency.finish("__proto__", "nul\0inside", answer, 2_000);
     expect((await idempotency.get("__proto__", "nul\0inside"))?.answer).toBe(answer);
     expect((await idempotency.get("__proto__", "nul"))?.answer).toBeUndefined();
   });

@@ -43,7 +43,7 @@ describe("sqlite store on disk", () => {
     for (let id = 1; id <= 500; id += 5) await store.events.append(events(id, id + 4));
     await store.sessions.put(session());
     await store.jobs.put(job());
-    await store.idempotency.begin({ tenant: "t1", key: "k1", fingerprint: "f1", instance: "i1", createdAt: 1 });
+    await store.idempotency.begin({ tenant: "t1", key: "k1", fingerprint: "f1", instance: "i1", keptAt: 1 });
     await store.close();
 
     const again = await open(dataDir);

@@ -81,14 +81,14 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
     return [...(await store.events.lastSeqs(live))].toSorted();
   }),
   begins.map(
-    ([tenant, key, fingerprint, instance, createdAt, retakeUnknown]): Step =>
+    ([tenant, key, fingerprint, instance, keptAt, retakeUnknown]): Step =>
       (store) =>
-        store.idempotency.begin({ tenant, key, fingerprint, instance, createdAt }, { retakeUnknown }),
+        store.idempotency.begin({ tenant, key, fingerprint, instance, keptAt }, { retakeUnknown }),
   ),
-  fc.tuple(few, name, name).map(
-    ([tenant, key, answer]): Step =>
+  fc.tuple(few, name, name, time).map(
+    ([tenant, key, answer, keptAt]): Step =>
       (store) =>
-        store.idempotency.finish(tenant, key, answer),
+        store.idempotency.finish(tenant, key, answer, keptAt),
   ),
   fc.tuple(few, name).map(
     ([tenant, key]): Step =>

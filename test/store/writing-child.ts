@@ -10,7 +10,7 @@ for (;;) {
   await Promise.all([
     store.events.append(events(lastId + 1, next)),
     store.sessions.put(session({ id: `s${next}` })),
-    store.idempotency.begin({ tenant: "t1", key: `k${next}`, fingerprint: "f", instance: "i1", createdAt: next }),
+    store.idempotency.begin({ tenant: "t1", key: `k${next}`, fingerprint: "f", instance: "i1", keptAt: next }),
   ]);
   lastId = next;
   process.stdout.write(`${lastId}\n`);

@@ -40,11 +40,11 @@ export class MemoryIdempotency implements IdempotencyStore {
     return this.#records.get(within(tenant, key)) ?? null;
   }
 
-  async finish(tenant: string, key: string, answer: string): Promise<void> {
+  async finish(tenant: string, key: string, answer: string, keptAt: number): Promise<void> {
     this.#gate.check();
     const record = this.#records.get(within(tenant, key));
     if (record === undefined || record.state === "done") return;
-    this.#records.set(within(tenant, key), { ...record, state: "done", answer });
+    this.#records.set(within(tenant, key), { ...record, state: "done", answer, keptAt });
   }
 
   async release(tenant: string, key: string): Promise<void> {
@@ -63,9 +63,9 @@ export class MemoryIdempotency implements IdempotencyStore {
     return marked;
   }
 
-  async prune(createdBefore: number): Promise<number> {
+  async prune(keptBefore: number): Promise<number> {
     this.#gate.check();
-    return deleteWhere(this.#records, (record) => record.createdAt < createdBefore && record.state !== "running");
+    return deleteWhere(this.#records, (record) => record.keptAt < keptBefore && record.state !== "running");
   }
 }
 

@@ -3,7 +3,8 @@ import type { OpenGate } from "../open-gate.ts";
 import type { Database } from "./load-driver.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
-const COLUMNS = `tenant, key, fingerprint, state, answer, instance, created_at AS createdAt`;
+// The column has its name from when nothing moved it.
+const COLUMNS = `tenant, key, fingerprint, state, answer, instance, created_at AS keptAt`;
 
 /** How many records go in one write. */
 const PRUNE_PART = 1_000;
@@ -34,8 +35,8 @@ export class SqliteIdempotency implements IdempotencyStore {
     this.#select = database.prepare<[string, string], IdempotencyRecord>(
       `SELECT ${COLUMNS} FROM idempotency WHERE tenant = ? AND key = ?`,
     );
-    this.#finish = database.prepare<[string, string, string]>(
-      `UPDATE idempotency SET state = 'done', answer = ? WHERE tenant = ? AND key = ? AND state <> 'done'`,
+    this.#finish = database.prepare<[string, number, string, string]>(
+      `UPDATE idempotency SET state = 'done', answer = ?, created_at = ? WHERE tenant = ? AND key = ? AND state <> 'done'`,
     );
     this.#release = database.prepare<[string, string]>(
       `DELETE FROM idempotency WHERE tenant = ? AND key = ? AND state = 'running'`,
@@ -54,11 +55,11 @@ export class SqliteIdempotency implements IdempotencyStore {
     options: { readonly retakeUnknown?: boolean | undefined } = {},
   ): Promise<IdempotencyRecord | null> {
     this.#gate.check();
-    const { tenant, key, fingerprint, instance, createdAt } = record;
+    const { tenant, key, fingerprint, instance, keptAt } = record;
     return await this.#queue.write(() => {
-      if (this.#insert.run(tenant, key, fingerprint, instance, createdAt).changes === 1) return null;
+      if (this.#insert.run(tenant, key, fingerprint, instance, keptAt).changes === 1) return null;
       const retaken =
-        options.retakeUnknown === true && this.#retake.run(instance, createdAt, tenant, key, fingerprint).changes === 1;
+        options.retakeUnknown === true && this.#retake.run(instance, keptAt, tenant, key, fingerprint).changes === 1;
       return retaken ? null : (this.#select.get(tenant, key) ?? null);
     });
   }
@@ -68,9 +69,9 @@ export class SqliteIdempotency implements IdempotencyStore {
     return this.#select.get(tenant, key) ?? null;
   }
 
-  async finish(tenant: string, key: string, answer: string): Promise<void> {
+  async finish(tenant: string, key: string, answer: string, keptAt: number): Promise<void> {
     this.#gate.check();
-    await this.#queue.write(() => this.#finish.run(answer, tenant, key));
+    await this.#queue.write(() => this.#finish.run(answer, keptAt, tenant, key));
   }
 
   async release(tenant: string, key: string): Promise<void> {
@@ -83,12 +84,12 @@ export class SqliteIdempotency implements IdempotencyStore {
     return await this.#queue.write(() => this.#markUnknown.run(exceptInstance).changes);
   }
 
-  async prune(createdBefore: number): Promise<number> {
+  async prune(keptBefore: number): Promise<number> {
     let pruned = 0;
     for (;;) {
       this.#gate.check();
       // oxlint-disable-next-line no-await-in-loop -- one part at a time, so that calls go on between them
-      const part = await this.#queue.write(() => this.#prune.run(createdBefore, PRUNE_PART).changes);
+      const part = await this.#queue.write(() => this.#prune.run(keptBefore, PRUNE_PART).changes);
       pruned += part;
       if (part < PRUNE_PART) return pruned;
     }
