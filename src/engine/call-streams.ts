@@ -26,7 +26,8 @@ export type WriteResult = (result: ToolResult) => string;
 export class CallStreams {
   readonly #deps: CallStreamsDeps;
   readonly #streams = new Map<string, CallStream>();
-  readonly #ended = new Set<CallStream>();
+  /** In the order of their ends, each with what takes its timer back: a timer holds its stream with all that it told. */
+  readonly #ended = new Map<CallStream, () => void>();
   #running = 0;
   #endedBytes = 0;
   #unsubscribe: (() => void) | undefined;
@@ -77,7 +78,11 @@ export class CallStreams {
   /** Forgets a call that was refused, as it was answered otherwise. */
   forget(stream: CallStream): void {
     if (!this.#streams.delete(stream.callId)) return;
-    if (this.#ended.delete(stream)) this.#endedBytes -= stream.bytes;
+    const cancelTimer = this.#ended.get(stream);
+    if (cancelTimer === undefined) return;
+    cancelTimer();
+    this.#ended.delete(stream);
+    this.#endedBytes -= stream.bytes;
   }
 
   #open(stream: CallStream): void {
@@ -96,10 +101,10 @@ export class CallStreams {
     }
     if (!this.#streams.has(stream.callId)) return;
     const { clock, limits } = this.#deps;
-    this.#ended.add(stream);
+    const cancelTimer = clock.after(limits.endedStreamMs, () => this.forget(stream));
+    this.#ended.set(stream, cancelTimer);
     this.#endedBytes += stream.bytes;
-    clock.after(limits.endedStreamMs, () => this.forget(stream));
-    for (const oldest of this.#ended) {
+    for (const oldest of this.#ended.keys()) {
       if (this.#endedBytes <= limits.endedStreamBytes || oldest === stream) break;
       this.forget(oldest);
     }
