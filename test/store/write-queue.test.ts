@@ -43,4 +43,30 @@ describe("write queue", () => {
     await queue.write(() => blob.run());
     expect(numbers()).toEqual([1]);
   });
+
+  it("rejects its writes and goes on when not even the rollback works", async () => {
+    const { database, insert, numbers, queue } = setUp();
+    let broken = true;
+    const exec = database.exec.bind(database);
+    database.exec = (sql) => {
+      if (broken && sql === "ROLLBACK") throw new Error("disk I/O error");
+      return exec(sql);
+    };
+    let told = 0;
+    queue.onRollback(() => (told += 1));
+    const failing = [1, 2].map(() =>
+      queue.write(() => {
+        insert.run(1);
+        throw new Error("no");
+      }),
+    );
+    expect(await Promise.allSettled(failing)).toMatchObject([
+      { reason: { name: "StoreError", reason: "failed" } },
+      { reason: { name: "StoreError", reason: "failed" } },
+    ]);
+    expect(told).toBeGreaterThan(0);
+    broken = false;
+    await queue.write(() => insert.run(3));
+    expect(numbers()).toEqual([3]);
+  });
 });

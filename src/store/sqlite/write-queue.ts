@@ -73,8 +73,12 @@ export class WriteQueue {
   }
 
   #rollBack(): void {
-    // A full disk has rolled it back already.
-    if (this.#database.inTransaction) this.#database.exec("ROLLBACK");
+    try {
+      // A full disk has rolled it back already.
+      if (this.#database.inTransaction) this.#database.exec("ROLLBACK");
+    } catch {
+      // The next write finds its transaction open, cannot begin, and so rolls back again; this one's own failure says more.
+    }
     for (const listener of this.#onRollback) listener();
   }
 }
