@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { ToolyardError } from "../core/errors.ts";
+import { type ErrorName, ToolyardError } from "../core/errors.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { CallRequest } from "./call.ts";
 import { toFailedResult } from "./call-result.ts";
@@ -7,6 +7,9 @@ import type { Catalog } from "./catalog.ts";
 import type { ToolExecutor } from "./executor.ts";
 import { fingerprint } from "./fingerprint.ts";
 import type { Claim, Idempotency, Kept } from "./idempotency.ts";
+
+/** What ends a call from outside, and is worth a retry only where it leaves the key free. */
+const CUT_OFF: ReadonlySet<ErrorName> = new Set(["cancelled", "shutting_down"]);
 
 /** Runs calls that carry an idempotency key, each once. */
 export class KeyedCalls {
@@ -36,7 +39,7 @@ export class KeyedCalls {
           parent: wait,
           observer: { ...request.observer, onStart },
         });
-        return { value, hadEffect };
+        return { value: hadEffect ? withAdviceOnKey(value) : value, hadEffect };
       });
     } catch (error) {
       if (!ToolyardError.is(error)) throw error;
@@ -71,4 +74,14 @@ export class KeyedCalls {
     const times = { arrivedAt: now, startedAt: undefined, endedAt: now };
     return toFailedResult({ request, traceId, entry: undefined, call: undefined }, error, times);
   }
+}
+
+/** A call that was cut off after it began is kept: under its key there is nothing to come but the same answer. */
+function withAdviceOnKey(result: ToolResult): ToolResult {
+  if (result.ok || !CUT_OFF.has(result.error.error)) return result;
+  const advice = {
+    retryable: false,
+    suggestion: "The call had begun: look how far it came, and send it under a new key if it is to run again.",
+  };
+  return { ...result, error: { ...result.error, ...advice }, meta: { ...result.meta, ...advice } };
 }
