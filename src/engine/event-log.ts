@@ -9,6 +9,7 @@ import { EventWindow } from "./event-window.ts";
 import { EventWriter } from "./event-writer.ts";
 import type { EngineLimits } from "./limits.ts";
 import { SessionSequences } from "./session-sequences.ts";
+import { SteadyTime } from "./steady-time.ts";
 
 export interface EventLogDeps {
   readonly store: EventStore;
@@ -45,6 +46,7 @@ export class EventLog {
   readonly #gaps = new EventGaps();
   readonly #window = new EventWindow(WINDOW_EVENTS);
   readonly #writer: EventWriter;
+  readonly #time: SteadyTime;
   readonly #watchers = new Set<() => void>();
   readonly #release: (() => void)[] = [];
   #nextId = 1;
@@ -56,6 +58,7 @@ export class EventLog {
   constructor(deps: EventLogDeps) {
     this.#deps = deps;
     const { store, clock, logger, limits } = deps;
+    this.#time = new SteadyTime(clock);
     this.#writer = new EventWriter({ store, clock, logger, limits, onWritten: (batch) => this.#onWritten(batch) });
   }
 
@@ -210,7 +213,9 @@ export class EventLog {
     const { store, clock, limits, logger } = this.#deps;
     try {
       const keep = { maxEvents: limits.eventLogEvents, maxAgeMs: limits.eventLogAgeMs };
-      const { firstId } = await store.trim(keep, clock.date().getTime());
+      // The earlier of both: one that jumped forward makes nothing old, and one that was set back dates what came since.
+      const now = Math.min(this.#time.now(), clock.date().getTime());
+      const { firstId } = await store.trim(keep, now);
       this.#gaps.forgetBefore(firstId);
       this.#firstId = Math.max(this.#firstId, this.#gaps.startOf(firstId));
     } catch (error) {
