@@ -40,7 +40,9 @@ export class CallEvents {
     if (this.#bus.watched) this.#emit("call.abandoned", call, {});
   }
 
+  /** Tells a call's end, after which only that it was abandoned may still be told. */
   ended(call: Call, result: ToolResult): void {
+    call.over = true;
     if (!this.#bus.watched) return;
     const { outcome, execution_time_ms } = result.meta;
     if (result.ok) {

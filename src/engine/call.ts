@@ -48,6 +48,8 @@ export class Call implements LeaseHolder {
   readonly entry: CatalogEntry;
   readonly deadline: Deadline;
   outcome: Outcome = "ok";
+  /** Its end has been told: what its tool still reports is nobody's, and its session may be long gone. */
+  over = false;
   lease: Lease | undefined;
   /** Its slot, once it is admitted; a call that a tool makes has none of its own. */
   slot: Ticket | undefined;
@@ -142,11 +144,11 @@ export class CallContext implements ToolContext<never> {
   }
 
   progress(data: Readonly<Record<string, unknown>>): void {
-    this.#executor.reportProgress(this.#call, data);
+    if (!this.#call.over) this.#executor.reportProgress(this.#call, data);
   }
 
   output(stream: "stdout" | "stderr", text: string): void {
-    this.#executor.reportOutput(this.#call, stream, text);
+    if (!this.#call.over) this.#executor.reportOutput(this.#call, stream, text);
   }
 
   setOutcome(outcome: "ok" | "tool_error" | "limit"): void {
