@@ -49,11 +49,12 @@ export class SessionEndings {
       if (record.leased) await new Promise<void>((resolve) => (record.onDrained = resolve));
     }
     await this.#deps.cleaner.clean(record.view);
+    // Before the store is waited for: the session holds nothing any more that another one could need.
+    this.#deps.maker.forget(record);
     await this.#deps.journal.end(record);
     record.state = "ended";
     record.view = { ...record.view, data: undefined };
     this.#ending.delete(record);
-    this.#deps.maker.forget(record);
     this.#deps.events.ended(record);
   }
 }

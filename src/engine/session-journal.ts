@@ -3,6 +3,7 @@ import type { Logger } from "../core/context.ts";
 import { ToolyardError } from "../core/errors.ts";
 import type { SessionRow, SessionStore } from "../core/store.ts";
 import type { EngineLimits } from "./limits.ts";
+import { settlesWithin } from "./deadline.ts";
 import { hasSessions } from "./mount.ts";
 import type { SessionRecord } from "./session-record.ts";
 import type { Caller } from "./session-table.ts";
@@ -32,6 +33,9 @@ interface Entry {
 const LOST = new Set(["lost", "shutdown"]);
 /** A renewal of less than this part of the ttl is not worth a write: a restart gives every session some time anyway. */
 const WORTH_WRITING = 4;
+
+/** How long the end of a session waits to be written; the write itself goes on. */
+const END_WAIT_MS = 5_000;
 
 /** Keeps what must be known of explicit sessions after a crash: written before the creation is acknowledged. */
 export class SessionJournal {
@@ -68,13 +72,18 @@ export class SessionJournal {
     this.#entries.set(record, { writing: Promise.resolve(), expiresAt: record.expiresAt });
   }
 
-  /** Writes that a session has ended, and why; never rejects. */
+  /** Writes that a session has ended, and why; never rejects, and waits a few seconds at most for a store that hangs. */
   async end(record: SessionRecord): Promise<void> {
     const entry = this.#entries.get(record);
     if (entry === undefined) return;
     this.#entries.delete(record);
-    await entry.writing.catch(() => undefined);
-    await this.endRow(record.id, record.endReason ?? "lost");
+    const { clock, logger } = this.#deps;
+    const written = entry.writing.catch(() => undefined).then(() => this.endRow(record.id, record.endReason ?? "lost"));
+    if (await settlesWithin(clock, written, END_WAIT_MS)) return;
+    logger.error(
+      { session_id: record.id, wait_ms: END_WAIT_MS },
+      "the store did not write the end of a session in time",
+    );
   }
 
   async endRow(id: string, reason: string): Promise<void> {
