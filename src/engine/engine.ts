@@ -6,6 +6,7 @@ import { Admission } from "./admission.ts";
 import { EventBus } from "./bus.ts";
 import { CallStreams } from "./call-streams.ts";
 import { Catalog } from "./catalog.ts";
+import { settlesWithin } from "./deadline.ts";
 import { EventLog } from "./event-log.ts";
 import { ToolExecutor } from "./executor.ts";
 import { Idempotency } from "./idempotency.ts";
@@ -14,6 +15,7 @@ import { KeyedCalls } from "./keyed-calls.ts";
 import type { EngineLimits } from "./limits.ts";
 import type { Mount } from "./mount.ts";
 import { OrphanedCalls } from "./orphaned-calls.ts";
+import { ParamsBudget } from "./params-budget.ts";
 import { ResourceRouter } from "./router.ts";
 import { SessionJournal } from "./session-journal.ts";
 import { SteadyTime } from "./steady-time.ts";
@@ -29,6 +31,8 @@ export interface EngineOptions {
   readonly clock?: Clock;
 }
 
+/** How long a stop waits for the store to keep what the last calls and jobs came to. */
+const STORE_WAIT_MS = 5_000;
 /** How often what is older than its retention is forgotten. */
 const PRUNE_INTERVAL_MS = 60_000;
 
@@ -50,11 +54,14 @@ export class Engine {
   /** Runs calls without a key where the config guesses which of them are repeats. */
   readonly orphans: OrphanedCalls;
   readonly jobs: Jobs;
+  /** Room for the params of calls that outlive their request. */
+  readonly params: ParamsBudget;
   /** Names this run of the server in what it stores. */
   readonly instance = randomUUID();
   readonly #idempotency: Idempotency;
   readonly #journal: SessionJournal;
   readonly #store: Store;
+  readonly #logger: Logger;
   readonly #sweeper: Sweeper;
   readonly #pruner: Sweeper;
   #stopping: Promise<number> | undefined;
@@ -64,6 +71,7 @@ export class Engine {
     this.limits = limits;
     this.clock = clock;
     this.#store = store;
+    this.#logger = logger;
     this.log = new EventLog({ store: store.events, bus: this.bus, clock, logger, limits });
     this.streams = new CallStreams({ bus: this.bus, clock, limits });
     this.catalog = new Catalog(mounts);
@@ -93,9 +101,11 @@ export class Engine {
     this.#idempotency = idempotency;
     this.calls = new KeyedCalls(executor, catalog, idempotency);
     this.orphans = new OrphanedCalls(executor, clock, limits.dedupeUnkeyedMs);
-    this.jobs = new Jobs({ ...kept, executor, catalog, calls: this.calls, idempotency, store: store.jobs });
+    this.params = new ParamsBudget(limits.heldParamsBytes);
+    const { calls, params } = this;
+    this.jobs = new Jobs({ ...kept, executor, catalog, calls, params, idempotency, store: store.jobs });
     this.#sweeper = new Sweeper(clock, limits.sweepIntervalMs, () => this.router.sweep());
-    this.#pruner = new Sweeper(clock, PRUNE_INTERVAL_MS, () => void this.#prune(logger));
+    this.#pruner = new Sweeper(clock, PRUNE_INTERVAL_MS, () => void this.#prune());
   }
 
   /** Takes over what the last server on the same store left; to be awaited before `start`. */
@@ -131,7 +141,10 @@ export class Engine {
     this.router.close();
     this.jobs.close();
     await this.executor.drain();
-    await Promise.all([this.#idempotency.settled(), this.jobs.settled()]);
+    const written = Promise.all([this.#idempotency.settled(), this.jobs.settled()]);
+    if (!(await settlesWithin(this.clock, written, STORE_WAIT_MS))) {
+      this.#logger.error({ wait_ms: STORE_WAIT_MS }, "the store did not write the ends of all calls and jobs in time");
+    }
     const ended = await this.router.endAll();
     await Promise.all([...this.catalog.mounts.keys()].map((resource) => this.router.lifecycle(resource)?.shutdown()));
     this.watchdog.stop();
@@ -139,11 +152,11 @@ export class Engine {
     return ended;
   }
 
-  async #prune(logger: Logger): Promise<void> {
+  async #prune(): Promise<void> {
     try {
       await Promise.all([this.#idempotency.prune(), this.jobs.prune(), this.#journal.prune()]);
     } catch (error) {
-      logger.error({ err: error }, "old records could not be removed");
+      this.#logger.error({ err: error }, "old records could not be removed");
     }
   }
 }

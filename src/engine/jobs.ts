@@ -15,6 +15,7 @@ import { KeptBytes } from "./kept-bytes.ts";
 import type { KeyedCalls } from "./keyed-calls.ts";
 import type { EngineLimits } from "./limits.ts";
 import { parseParams } from "./params.ts";
+import type { ParamsBudget } from "./params-budget.ts";
 import { toPlainJson } from "./plain-json.ts";
 import type { SteadyTime } from "./steady-time.ts";
 
@@ -23,6 +24,7 @@ export interface JobsDeps {
   readonly catalog: Catalog;
   readonly calls: KeyedCalls;
   readonly idempotency: Idempotency;
+  readonly params: ParamsBudget;
   readonly store: JobStore;
   readonly instance: string;
   readonly clock: Clock;
@@ -42,6 +44,8 @@ interface LiveJob {
   record: JobRecord;
   readonly request: CallRequest;
   readonly cancellation: Cancellation;
+  /** Gives back the room of its params. */
+  readonly giveParams: () => void;
   readonly over: PromiseWithResolvers<void>;
 }
 
@@ -170,15 +174,16 @@ export class Jobs {
       createdAt: this.#deps.time.now(),
       endedAt: null,
     };
-    const job = { record, request, cancellation: new Cancellation(), over: Promise.withResolvers<void>() };
-    // Counted before it is written, so that no burst passes the bound.
+    // Counted before it is written, so that no burst passes the bounds.
+    const giveParams = this.#deps.params.hold(request.params);
+    const over = Promise.withResolvers<void>();
+    const job = { record, request, cancellation: new Cancellation(), giveParams, over };
     this.#live.set(record.id, job);
     try {
       await this.#deps.store.put(record);
       return job;
     } catch (error) {
-      this.#live.delete(record.id);
-      job.over.resolve();
+      this.#leave(job);
       this.#deps.logger.error({ err: error }, "a job could not be written");
       throw new ToolyardError("dependency_failed", "The job could not be written; nothing ran", { cause: error });
     }
@@ -211,7 +216,12 @@ export class Jobs {
       logger.error({ err: error, job_id: job.record.id }, "the end of a job could not be written");
       this.#unwritten.set(job.record.id, job.record);
     }
+    this.#leave(job);
+  }
+
+  #leave(job: LiveJob): void {
     this.#live.delete(job.record.id);
+    job.giveParams();
     job.over.resolve();
   }
 

@@ -48,6 +48,8 @@ export interface EngineLimits {
   /** Jobs of one worker, and of one tenant, that are under way at once. */
   readonly jobsPerWorker: number;
   readonly jobsPerTenant: number;
+  /** Params of jobs and streamed calls that are under way, in all, about as memory counts them; further ones are refused with 429. */
+  readonly heldParamsBytes: number;
   /** How long a job that is over can be asked for. */
   readonly jobRetentionMs: number;
   /** The longest time that one request waits for a job. */
@@ -111,6 +113,7 @@ export const defaultLimits: EngineLimits = {
   keptAnswersBytes: 268_435_456,
   jobsPerWorker: 100,
   jobsPerTenant: 1_000,
+  heldParamsBytes: 268_435_456,
   jobRetentionMs: 86_400_000,
   jobWaitMs: 60_000,
   sessionRetentionMs: 86_400_000,

@@ -27,11 +27,20 @@ export async function streamCall(
   request: CallRequest,
   run: (request: CallRequest) => Promise<ToolResult>,
 ): Promise<Reply> {
-  const leave = clients.enter();
+  const giveParams = engine.params.hold(request.params);
+  let leave: () => void;
+  try {
+    leave = clients.enter();
+  } catch (error) {
+    giveParams();
+    throw error;
+  }
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const observer = { ...request.observer, onStart: begin };
   const write = (value: ToolResult) => JSON.stringify(toEnvelope(value));
   const { stream, result } = engine.streams.run({ ...request, observer }, run, write);
+  // Whether its reader stays or not: it waits and runs with them.
+  void result.then(giveParams, giveParams);
   const refusal = await refusalOf(result, begun, engine.clock);
   if (refusal === undefined) {
     return toSseReply(createCallSource(stream, 0, leave), engine.clock, engine.limits.streamHeartbeatMs, {
