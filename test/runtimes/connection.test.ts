@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ExecutionHooks } from "../../src/core/runtime.ts";
 import { ConnectionLost, SupervisorConnection } from "../../src/runtimes/kernel/connection.ts";
 import { encodeFrame, FrameDecoder, MAX_FRAME_BYTES } from "../../src/runtimes/kernel/frame.ts";
-import { DEFAULT_LIMITS } from "../../src/runtimes/kernel/limits.ts";
+import { DEFAULT_LIMITS, MAX_CODE_LENGTH } from "../../src/runtimes/kernel/limits.ts";
 import { echo } from "../kit/runtime-conformance.ts";
 
 const READY = { t: "ready", v: 1, versions: {} };
@@ -217,5 +217,42 @@ describe("the host's side of the protocol", () => {
     send(READY);
     theirs.end();
     await expect(running).rejects.toMatchObject({ why: "closed" });
+  });
+
+  it("asks once for the end of a kernel that two callers stop", async () => {
+    const { connection, kill, send, next } = connect();
+    await next();
+    send(READY);
+    await connection.ready;
+    const stops = [connection.reset("k"), connection.reset("k"), connection.reset("l")];
+    expect([await next(), await next()]).toEqual(["k", "l"].map((k) => ({ t: "reset", k })));
+    send({ t: "reset", k: "k" }, { t: "reset", k: "l" });
+    await Promise.all(stops);
+    const later = connection.reset("k");
+    expect(await next()).toEqual({ t: "reset", k: "k" });
+    send({ t: "reset", k: "k" });
+    await later;
+    expect(kill).not.toHaveBeenCalled();
+  });
+
+  it("refuses code that is too large, and starts no clock for it", async () => {
+    const { connection, kill, send, next } = connect();
+    send(READY);
+    await connection.ready;
+    await next();
+    const execute = (code: string, deadlineMs: number) =>
+      connection.execute("k", "bash", { code, deadlineMs }, { signal: new AbortController().signal });
+    vi.useFakeTimers();
+    try {
+      await expect(execute("x".repeat(MAX_CODE_LENGTH + 1), 1)).rejects.toMatchObject({ error: "payload_too_large" });
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+    const running = execute("\0".repeat(MAX_CODE_LENGTH), 5000);
+    const { x } = (await next()) as { x: number };
+    send({ ...END, x });
+    expect(await running).toMatchObject({ status: "ok" });
+    expect(kill).not.toHaveBeenCalled();
   });
 });

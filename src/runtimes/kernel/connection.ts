@@ -1,8 +1,9 @@
 import type { Duplex } from "node:stream";
+import { ToolyardError } from "../../core/errors.ts";
 import type { Execution, ExecutionHooks, ExecutionRequest, Language, SandboxLimits } from "../../core/runtime.ts";
 import { encodeFrame, FrameDecoder, ProtocolViolation } from "./frame.ts";
 import { LiveExecution, type PartialExecution } from "./live-execution.ts";
-import { toWireLimits } from "./limits.ts";
+import { MAX_CODE_LENGTH, toWireLimits } from "./limits.ts";
 import { type HostFrame, parseSandboxFrame, PROTOCOL_VERSION, type SandboxFrame } from "./messages.ts";
 
 /** Why a connection ended: `unresponsive` means that an execution outlived its deadline and the grace after it. */
@@ -80,25 +81,33 @@ export class SupervisorConnection {
   /**
    * Runs code in a kernel, which the supervisor opens if it must.
    *
-   * @throws ConnectionLost when the other side died, broke the protocol or did not keep the deadline.
+   * @throws ConnectionLost when the other side died, broke the protocol or did not keep the deadline;
+   *   ToolyardError `payload_too_large` for code over {@link MAX_CODE_LENGTH}.
    */
   execute(kernel: string, language: Language, request: ExecutionRequest, hooks: ExecutionHooks): Promise<Execution> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
+    const { code, deadlineMs, dialect } = request;
+    if (code.length > MAX_CODE_LENGTH) {
+      const message = `code holds at most ${MAX_CODE_LENGTH} characters`;
+      return Promise.reject(new ToolyardError("payload_too_large", message));
+    }
     const x = this.#nextExecution++;
     const execution = new LiveExecution(x, hooks, this.#options.limits, (frame) => this.#send(frame));
     return new Promise<Execution>((resolve, reject) => {
-      const timer = this.#watch(request.deadlineMs);
-      const live: Live = { execution, kernel, resolve, reject, timer, cancelled: false, release: () => {} };
-      this.#live.set(x, live);
-      this.#send({
+      // Before anything is live: what cannot be sent must leave no clock behind that kills the sandbox.
+      const frame = encodeFrame({
         t: "exec",
         x,
         k: kernel,
         language,
-        code: request.code,
-        deadline_ms: request.deadlineMs,
-        ...(request.dialect === undefined ? {} : { dialect: request.dialect }),
-      });
+        code,
+        deadline_ms: deadlineMs,
+        ...(dialect === undefined ? {} : { dialect }),
+      } satisfies HostFrame);
+      const timer = this.#watch(deadlineMs);
+      const live: Live = { execution, kernel, resolve, reject, timer, cancelled: false, release: () => {} };
+      this.#live.set(x, live);
+      this.#channel.write(frame);
       const cancel = () => this.#cancel(live);
       if (hooks.signal.aborted) cancel();
       else hooks.signal.addEventListener("abort", cancel, { once: true });
@@ -115,9 +124,13 @@ export class SupervisorConnection {
   reset(kernel: string): Promise<void> {
     if (this.#lost !== undefined) return Promise.resolve();
     return new Promise((resolve) => {
-      const waiting = this.#resets.get(kernel) ?? [];
-      waiting.push(resolve);
-      this.#resets.set(kernel, waiting);
+      const waiting = this.#resets.get(kernel);
+      if (waiting !== undefined) {
+        // One answer serves all: a second one would be a reset that nobody asked for.
+        waiting.push(resolve);
+        return;
+      }
+      this.#resets.set(kernel, [resolve]);
       this.#send({ t: "reset", k: kernel });
     });
   }

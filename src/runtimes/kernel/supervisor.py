@@ -14,10 +14,11 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from supervisor_channel import Channel  # noqa: E402
-from supervisor_kernel import HOST_FD, Kernel, become_kernel, read_done, set_dumpable, warm_up  # noqa: E402
+from supervisor_frames import check_call, check_done, check_idle, encode_end  # noqa: E402
+from supervisor_kernel import HOST_FD, Kernel, fork_kernel, set_dumpable, warm_up  # noqa: E402
 from supervisor_output import Output  # noqa: E402
-from supervisor_processes import Processes  # noqa: E402
-from supervisor_wire import Capture, Decoder, Violation, encode  # noqa: E402
+from supervisor_processes import Processes, signal_name  # noqa: E402
+from supervisor_wire import Decoder, Violation, encode  # noqa: E402
 
 # Bytes that the host has not taken yet; over it, nothing more is read from user code.
 MAX_BACKLOG = 1024 * 1024
@@ -43,13 +44,21 @@ class Supervisor:
             socket.socket(fileno=HOST_FD),
             on_data=self.on_host,
             on_lost=lambda: os._exit(0),
-            on_backlog=lambda size: self.output.set_paused(size > MAX_BACKLOG),
+            on_backlog=lambda size: self.set_paused(size > MAX_BACKLOG),
         )
 
     # -- the host's side
 
     def send(self, message):
         self.host.send(encode(message))
+
+    def set_paused(self, paused):
+        if paused == self.output.paused:
+            return
+        self.output.set_paused(paused)
+        # Calls and the like are user code's as much as its output is.
+        for kernel in self.processes.kernels.values():
+            kernel.channel.set_paused(paused)
 
     def on_host(self, data):
         for message, frame in self.decoder.push(data):
@@ -62,6 +71,7 @@ class Supervisor:
         elif kind == "res":
             kernel = self.live(message["x"])
             if kernel is not None:
+                kernel.calls_in_flight -= 1
                 self.to_kernel(kernel, frame)
         elif kind == "cancel":
             kernel = self.live(message["x"])
@@ -99,22 +109,8 @@ class Supervisor:
             self.start(kernel)
             self.kernels[name] = kernel
         self.output.drain(kernel)
-        kernel.x = message["x"]
-        kernel.captures = {stream: Capture(self.limits["output_bytes"]) for stream in ("stdout", "stderr")}
-        kernel.last_call = -1
-        kernel.stop_reason = kernel.limit = None
-        kernel.started = time.monotonic()
-        kernel.deadline = kernel.started + message["deadline_ms"] / 1000
-        kernel.kill_at = 0.0
-        if kernel.language == "bash":
-            # Before the line that makes bash read it. Not a file in /tmp, which user code may fill.
-            os.ftruncate(kernel.cell, 0)
-            os.pwrite(kernel.cell, (message["code"] + "\n").encode("utf-8", "replace"), 0)
-            self.to_kernel(kernel, f"{kernel.x}\n".encode())
-        else:
-            keys = ("x", "code", "dialect")
-            request = {key: message[key] for key in keys if key in message}
-            self.to_kernel(kernel, encode({"t": "exec", **request}))
+        kernel.begin(message["x"], message["deadline_ms"] / 1000, self.limits["output_bytes"])
+        self.to_kernel(kernel, kernel.request(message))
 
     def to_kernel(self, kernel, data):
         kernel.channel.send(data)
@@ -122,28 +118,21 @@ class Supervisor:
             self.destroy(kernel, "violation")
 
     def end(self, kernel, status, **facts):
-        x, kernel.x = kernel.x, None
-        if x is None:
+        if kernel.x is None:
             return
-        usage = {stream: capture.finish() for stream, capture in kernel.captures.items()}
-        usage["duration_ms"] = round((time.monotonic() - kernel.started) * 1000, 3)
-        frame = {
-            "t": "end", "x": x, "status": status, "value": None, "text": None, "value_truncated": False, "error": None,
-            "limit": kernel.limit if status == "limit" else None, "exit_code": None, "signal": None, "state_lost": False, "usage": usage,
-        }  # fmt: skip
-        frame.update(facts)
-        kernel.death_told = frame["state_lost"]
-        frame["state_lost"] = frame["state_lost"] or kernel.lost_before
-        kernel.lost_before = False
-        self.send(frame)
+        # Before anything changes: a value that is not JSON makes it another end.
+        frame = encode_end(kernel, status, facts)
+        kernel.x, kernel.death_told, kernel.lost_before = None, facts.get("state_lost", False), False
+        self.host.send(frame)
 
     def on_kernel(self, kernel, data):
         try:
             if kernel.language == "bash":
-                self.on_shell(kernel, data)
+                for x, status in kernel.decoder.push(data):
+                    self.on_shell(kernel, x, status)
                 return
-            for message, frame in kernel.decoder.push(data):
-                self.on_kernel_frame(kernel, message, frame)
+            for message, _ in kernel.decoder.push(data):
+                self.on_kernel_frame(kernel, message)
         except (Violation, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             self.destroy(kernel, "violation")
 
@@ -153,31 +142,21 @@ class Supervisor:
         if kernel.exit_status is None:
             os.kill(kernel.pid, signal.SIGKILL)
 
-    def on_shell(self, kernel, data):
-        kernel.decoder.buffer += data
-        while b"\n" in kernel.decoder.buffer:
-            line, _, rest = bytes(kernel.decoder.buffer).partition(b"\n")
-            kernel.decoder.buffer = bytearray(rest)
-            x, status = (int(part) for part in line.split())
-            if x != kernel.x:
-                raise Violation("an execution that is not live ended")
-            self.settle(kernel)
-            self.end(kernel, kernel.stop_reason or "ok", exit_code=status)
+    def on_shell(self, kernel, x, status):
+        if x != kernel.x:
+            raise Violation("an execution that is not live ended")
+        self.settle(kernel)
+        self.end(kernel, kernel.stop_reason or "ok", exit_code=status)
 
-    def on_kernel_frame(self, kernel, message, frame):
-        if kernel.x is None or message.get("x") != kernel.x:
+    def on_kernel_frame(self, kernel, message):
+        # True equals 1 to Python.
+        if kernel.x is None or type(message.get("x")) is not int or message["x"] != kernel.x:
             raise Violation("a frame of an execution that is not live")
         kind = message.get("t")
         if kind == "call":
-            index = message.get("i")
-            if not isinstance(index, int) or index <= kernel.last_call:
-                raise Violation("a call's id was used before")
-            if not isinstance(message.get("tool"), str) or not isinstance(message.get("args"), dict):
-                raise Violation("a call is malformed")
-            kernel.last_call = index
-            self.host.send(frame)
+            self.host.send(check_call(kernel, message, self.limits["calls_in_flight"]))
         elif kind == "idle":
-            self.host.send(frame)
+            self.host.send(check_idle(kernel, message))
         elif kind == "done":
             self.on_done(kernel, message)
         else:
@@ -191,7 +170,7 @@ class Supervisor:
 
     def on_done(self, kernel, message):
         self.settle(kernel)
-        facts = read_done(message)
+        facts = check_done(message)
         status = kernel.stop_reason or ("ok" if facts["error"] is None else "error")
         if kernel.stop_reason is None and facts["error"] is not None and message.get("limit") == "memory":
             status, kernel.limit = "limit", "memory"
@@ -206,7 +185,7 @@ class Supervisor:
         self.release(kernel)
         status = kernel.exit_status
         code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
-        name = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else None
+        name = signal_name(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None
         if kernel.x is None:
             return
         if kernel.heap_exhausted and code is None:
@@ -257,18 +236,7 @@ class Supervisor:
     # -- processes
 
     def start(self, kernel):
-        ours, theirs = socket.socketpair()
-        pipes = {stream: os.pipe() for stream in ("stdout", "stderr")}
-        if kernel.language == "bash":
-            kernel.cell = os.memfd_create("cell")
-        pid = os.fork()
-        if pid == 0:
-            try:
-                become_kernel(kernel, theirs, pipes["stdout"][1], pipes["stderr"][1], self.limits)
-            finally:
-                os._exit(70)
-        theirs.close()
-        kernel.pid = pid
+        ours, pipes = fork_kernel(kernel, self.limits)
         self.processes.add(kernel)
         kernel.channel = Channel(
             self.selector,
@@ -276,9 +244,9 @@ class Supervisor:
             on_data=lambda data: self.on_kernel(kernel, data),
             on_lost=lambda: self.on_kernel_lost(kernel),
         )
-        for stream, (read, write) in pipes.items():
-            os.close(write)
-            self.output.open(kernel, stream, read)
+        kernel.channel.set_paused(self.output.paused)
+        for stream, pipe in pipes.items():
+            self.output.open(kernel, stream, pipe)
 
     def release(self, kernel):
         kernel.released = True

@@ -12,6 +12,8 @@ class Channel:
         self.on_backlog = on_backlog
         self.backlog = bytearray()
         self.closed = False
+        self.paused = False
+        self.watched = selectors.EVENT_READ
         socket.setblocking(False)
         selector.register(socket, selectors.EVENT_READ, self.on_event)
 
@@ -21,9 +23,26 @@ class Channel:
         self.backlog += frame
         if len(self.backlog) == len(frame):
             self.flush()
-            if self.backlog and not self.closed:
-                self.selector.modify(self.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, self.on_event)
+            self.watch()
         self.on_backlog(len(self.backlog))
+
+    def set_paused(self, paused):
+        """Stops reading, so that the other side must wait, or reads again."""
+        self.paused = paused
+        self.watch()
+
+    def watch(self):
+        wanted = (0 if self.paused else selectors.EVENT_READ) | (selectors.EVENT_WRITE if self.backlog else 0)
+        if self.closed or wanted == self.watched:
+            return
+        # A selector takes no registration without an event.
+        if wanted == 0:
+            self.selector.unregister(self.socket)
+        elif self.watched == 0:
+            self.selector.register(self.socket, wanted, self.on_event)
+        else:
+            self.selector.modify(self.socket, wanted, self.on_event)
+        self.watched = wanted
 
     def flush(self):
         try:
@@ -38,8 +57,7 @@ class Channel:
     def on_event(self, events):
         if events & selectors.EVENT_WRITE:
             self.flush()
-            if not self.backlog and not self.closed:
-                self.selector.modify(self.socket, selectors.EVENT_READ, self.on_event)
+            self.watch()
             self.on_backlog(len(self.backlog))
         if events & selectors.EVENT_READ and not self.closed:
             try:
@@ -56,5 +74,6 @@ class Channel:
     def close(self):
         if not self.closed:
             self.closed = True
-            self.selector.unregister(self.socket)
+            if self.watched != 0:
+                self.selector.unregister(self.socket)
             self.socket.close()

@@ -5,8 +5,11 @@ import json
 import os
 import resource
 import signal
+import socket
+import time
 
-from supervisor_wire import Decoder
+from supervisor_frames import LineDecoder
+from supervisor_wire import Capture, Decoder, encode
 
 HOST_FD = 3
 SHELL_FD = 8
@@ -37,40 +40,61 @@ class Kernel:
         self.released = False
         # The memory file that bash reads its code from.
         self.cell = None
-        self.decoder = Decoder()
+        self.decoder = LineDecoder() if language == "bash" else Decoder()
         self.exit_status = None
         self.x = None
         self.captures = {}
         self.last_call = -1
+        # Made and not answered; at least as many as the host counts, which counts an answer before it is sent.
+        self.calls_in_flight = 0
         self.started = self.deadline = self.kill_at = 0.0
         self.stop_reason = None
         self.limit = None
         # The engine said so just before it aborted.
         self.heap_exhausted = False
 
+    def begin(self, x, seconds, output_bytes):
+        """Starts the count of an execution."""
+        self.x = x
+        self.captures = {stream: Capture(output_bytes) for stream in ("stdout", "stderr")}
+        self.last_call = -1
+        self.calls_in_flight = 0
+        self.stop_reason = self.limit = None
+        self.started = time.monotonic()
+        self.deadline = self.started + seconds
+        self.kill_at = 0.0
 
-def read_done(message):
-    """Takes what a kernel says of its execution apart, and only as far as it has the right types."""
-    error = message.get("error")
-    text = message.get("text")
-    code = message.get("exit_code")
-    if error is not None:
-        line = error.get("line")
-        error = {key: str(error[key]) for key in ("name", "message", "traceback")}
-        if isinstance(line, int):
-            error["line"] = line
-    return {
-        "value": message.get("value"),
-        "value_truncated": message.get("value_truncated") is True,
-        "text": text if isinstance(text, str) else None,
-        "error": error,
-        "exit_code": code if isinstance(code, int) else None,
-    }
+    def request(self, message):
+        """Tells the host's `exec` as the interpreter reads it."""
+        if self.language != "bash":
+            return encode({"t": "exec", **{key: message[key] for key in ("x", "code", "dialect") if key in message}})
+        # Before the line that makes bash read it. Not a file in /tmp, which user code may fill.
+        os.ftruncate(self.cell, 0)
+        os.pwrite(self.cell, (message["code"] + "\n").encode("utf-8", "replace"), 0)
+        return f"{self.x}\n".encode()
 
 
 def warm_up():
     """Imports what a Python kernel needs, so that the fork of one takes a millisecond."""
     import python_kernel  # noqa: F401
+
+
+def fork_kernel(kernel, limits):
+    """Starts the interpreter; returns our ends of its channel and of its stdout and stderr."""
+    ours, theirs = socket.socketpair()
+    pipes = {stream: os.pipe() for stream in ("stdout", "stderr")}
+    if kernel.language == "bash":
+        kernel.cell = os.memfd_create("cell")
+    kernel.pid = os.fork()
+    if kernel.pid == 0:
+        try:
+            become_kernel(kernel, theirs, pipes["stdout"][1], pipes["stderr"][1], limits)
+        finally:
+            os._exit(70)
+    theirs.close()
+    for _, write in pipes.values():
+        os.close(write)
+    return ours, {stream: read for stream, (read, _) in pipes.items()}
 
 
 def become_kernel(kernel, channel, stdout, stderr, limits):

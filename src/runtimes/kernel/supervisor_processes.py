@@ -62,6 +62,14 @@ class Processes:
         return resident(tree) > limit and proportional(tree) > limit
 
 
+def signal_name(number):
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        # Python knows the ends of the real-time range only.
+        return f"SIGRTMIN+{number - signal.SIGRTMIN}" if number > signal.SIGRTMIN else f"SIG{number}"
+
+
 def under(kernel_pid, known):
     """Lists a kernel, its descendants and every orphan: a child of ours that we did not start, with its own descendants."""
     children = {}

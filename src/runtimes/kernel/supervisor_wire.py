@@ -11,13 +11,19 @@ class Violation(Exception):
     """A kernel broke the protocol."""
 
 
+def refuse(constant):
+    raise ValueError(f"{constant} is not JSON")
+
+
 def encode(message):
-    payload = json.dumps(message, separators=(",", ":"), allow_nan=False).encode()
+    text = json.dumps(message, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    # Half of a surrogate pair has no UTF-8; the escape that Python puts instead is JSON's own.
+    payload = text.encode("utf-8", "backslashreplace")
     return struct.pack(">I", len(payload)) + payload
 
 
 class Decoder:
-    """Cuts bytes into (message, frame) pairs."""
+    """Cuts bytes into (message, frame) pairs; takes only what the host would take, for Python knows more of JSON and UTF."""
 
     def __init__(self):
         self.buffer = bytearray()
@@ -33,7 +39,7 @@ class Decoder:
             frame = bytes(self.buffer[: 4 + length])
             del self.buffer[: 4 + length]
             try:
-                message = json.loads(frame[4:])
+                message = json.loads(frame[4:].decode("utf-8"), parse_constant=refuse)
             except (ValueError, RecursionError) as error:
                 raise Violation("a frame is not JSON") from error
             if not isinstance(message, dict):
@@ -78,6 +84,7 @@ class Capture:
 
     def finish(self):
         self.trim()
-        pending = self.decoder.decode(b"", True) if self.head_left > 0 else ""
+        # Changes nothing: the first answer may turn out to be one that cannot be sent.
+        pending = self.decoder.getstate()[0].decode("utf-8", "replace") if self.head_left > 0 else ""
         tail = pending + self.tail.decode("utf-8", "replace")
         return {"bytes": self.bytes, "omitted": self.omitted, "tail": tail}

@@ -9,6 +9,7 @@ const SOURCES = [
   "supervisor_kernel.py",
   "supervisor_wire.py",
   "supervisor_channel.py",
+  "supervisor_frames.py",
   "supervisor_output.py",
   "supervisor_processes.py",
   "python_kernel.py",
