@@ -156,6 +156,7 @@ describe("quickjs", () => {
   it("queues calls over the limit of those in flight, and refuses those over the budget", async () => {
     const tight = await runtime.create({ limits: { callsInFlight: 2, calls: 5 } }, never);
     const caller = await tight.openKernel("javascript", never);
+    const together = Promise.withResolvers<void>();
     let inFlight = 0;
     let most = 0;
     const { value } = await run(
@@ -164,6 +165,9 @@ describe("quickjs", () => {
       {
         onCall: async (call) => {
           most = Math.max(most, ++inFlight);
+          // The two may come in reads of their own.
+          if (inFlight === 2) together.resolve();
+          await together.promise;
           await new Promise(setImmediate);
           inFlight -= 1;
           return echo(call);
@@ -173,6 +177,37 @@ describe("quickjs", () => {
     expect(most).toBe(2);
     expect(value).toEqual([...Array(5).fill("fulfilled"), "rejected", "rejected"]);
     await tight.stop();
+  });
+
+  it.each([
+    [
+      "an error's line that is no integer",
+      "const e = new Error('m'); e.lineNumber = 1.5; e.stack = ''; throw e",
+      "error",
+    ],
+    [
+      "an error's line that is no safe integer",
+      "const f = new Error('m'); f.stack = `cell-${'X'}.js:${'9'.repeat(30)}`; throw f",
+      "error",
+    ],
+    ["an error that no frame can hold", "throw new Error('x'.repeat(9_000_000))", "error"],
+    [
+      "more output and result than a frame can hold",
+      "console.log('\\x01'.repeat(8_000_000)); '中'.repeat(1_000_000)",
+      "ok",
+    ],
+    [
+      "more calls in flight than allowed",
+      "Object.defineProperty(Map.prototype, 'size', { get: () => 0 }); for (let i = 0; i < 9; i++) tools.call('echo'); 1",
+      "ok",
+    ],
+  ])("takes for the guest's own: %s", async (_name, code, expected) => {
+    const bent = await runtime.create({ limits: { callsInFlight: 2, outputBytes: 8 << 20 } }, never);
+    const own = await bent.openKernel("javascript", never);
+    const cell = code.replace("'X'", "1");
+    expect(await run(own, cell, { onCall: () => new Promise(() => {}) })).toMatchObject({ status: expected });
+    expect((await run(own, "2")).value).toBe(2);
+    await bent.stop();
   });
 
   it("aborts the tools that are still running when the code ends", async () => {

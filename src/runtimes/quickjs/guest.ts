@@ -1,5 +1,6 @@
 import type { QuickJSContext, QuickJSHandle, QuickJSRuntime, QuickJSWASMModule } from "quickjs-emscripten-core";
 import type { GuestError } from "../../core/runtime.ts";
+import { clip } from "./clip.ts";
 import { PRELUDE } from "./prelude.ts";
 
 // QuickJS's own flags: top-level await, and stacks that end at the cell.
@@ -102,7 +103,8 @@ export class Guest {
       error: {
         name,
         message,
-        ...(found === null ? {} : { line: found }),
+        // User code may have written any number there, and the host takes integers only.
+        ...(found === null || !Number.isSafeInteger(found) ? {} : { line: found }),
         traceback: `${name}: ${message}\n${stack}`.trimEnd(),
       },
     };
@@ -164,12 +166,12 @@ function parseDescription(told: string | null): {
   stack: string;
   line: number | null;
 } {
-  // The prelude wrote it, but in a realm that user code may have bent.
+  // The prelude wrote it, but in a realm that user code may have bent: neither types nor lengths can be relied on.
   const facts: Readonly<Record<string, unknown>> = told === null ? {} : JSON.parse(told);
   return {
-    name: typeof facts["name"] === "string" ? facts["name"] : "Error",
-    message: typeof facts["message"] === "string" ? facts["message"] : "the error could not be read",
-    stack: typeof facts["stack"] === "string" ? facts["stack"] : "",
+    name: typeof facts["name"] === "string" ? clip(facts["name"]) : "Error",
+    message: typeof facts["message"] === "string" ? clip(facts["message"]) : "the error could not be read",
+    stack: typeof facts["stack"] === "string" ? clip(facts["stack"]) : "",
     line: typeof facts["line"] === "number" ? facts["line"] : null,
   };
 }

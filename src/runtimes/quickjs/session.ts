@@ -7,13 +7,18 @@ import {
   type HostFrame,
   PROTOCOL_VERSION,
   type SandboxFrame,
+  type StreamUsage,
   type WireLimits,
 } from "../kernel/messages.ts";
+import { clip } from "./clip.ts";
 import { allowRedeclaration } from "./declarations.ts";
 import { type CellOutcome, type CellState, Guest } from "./guest.ts";
 
 const BATCH_LENGTH = 8192;
-const TEXT_LIMIT = 64 * 1024;
+// Characters of each stream that an `end` keeps when all of it is too large for a frame.
+const SHORT_TAIL = 256 * 1024;
+// Characters of one `out`, which a frame holds with every one escaped.
+const MAX_OUT = 1024 * 1024;
 // Longer than any deadline needs between two looks at the clock.
 const MAX_TIMER_MS = 2_147_483_647;
 
@@ -179,7 +184,7 @@ export class QuickJsSession {
     this.#flush(cell);
     clearTimeout(cell.alarm);
     for (const timer of cell.timers.values()) clearTimeout(timer);
-    this.#send({
+    this.#sendEnd({
       t: "end",
       x: cell.x,
       status,
@@ -200,6 +205,17 @@ export class QuickJsSession {
     });
   }
 
+  #sendEnd(end: EndFrame): void {
+    try {
+      this.#send(end);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      // What user code wrote and answered must not end its engine: the end of its output is kept, as much as fits.
+      const usage = { ...end.usage, stdout: shorten(end.usage.stdout), stderr: shorten(end.usage.stderr) };
+      this.#send({ ...end, value: null, value_truncated: true, usage });
+    }
+  }
+
   #write(stream: "stdout" | "stderr", text: string): void {
     const cell = this.#cell;
     if (cell === undefined) return;
@@ -214,12 +230,15 @@ export class QuickJsSession {
     const stream = cell.unsentStream;
     const data = cell.captures[stream].feed(cell.unsent);
     cell.unsent = "";
-    if (data !== "") this.#send({ t: "out", x: cell.x, stream, seq: cell.sequences[stream]++, data });
+    for (let at = 0; at < data.length; at += MAX_OUT) {
+      this.#send({ t: "out", x: cell.x, stream, seq: cell.sequences[stream]++, data: data.slice(at, at + MAX_OUT) });
+    }
   }
 
   #call(tool: string, argsJson: string): number {
     const cell = this.#cell;
-    if (cell === undefined) return -1;
+    // The prelude queues what is too much, but in a realm that user code may have bent.
+    if (cell === undefined || cell.calls.size >= (this.#limits?.calls_in_flight ?? 0)) return -1;
     this.#flush(cell);
     try {
       const args: unknown = JSON.parse(argsJson);
@@ -246,14 +265,13 @@ export class QuickJsSession {
   }
 }
 
+function shorten(usage: StreamUsage): StreamUsage {
+  const omitted = usage.omitted + Buffer.byteLength(usage.tail.slice(0, -SHORT_TAIL));
+  return { ...usage, tail: usage.tail.slice(-SHORT_TAIL), omitted };
+}
+
 function limitOf({ name, message }: GuestError): string | null {
   if (name !== "InternalError") return null;
   if (message === "out of memory") return "memory";
   return message === "stack overflow" ? "stack" : null;
-}
-
-function clip(text: string): string {
-  if (text.length <= TEXT_LIMIT) return text;
-  const half = TEXT_LIMIT / 2;
-  return `${text.slice(0, half)}\n… ${text.length - 2 * half} characters left out …\n${text.slice(-half)}`;
 }
