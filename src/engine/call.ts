@@ -50,6 +50,8 @@ export class Call implements LeaseHolder {
   outcome: Outcome = "ok";
   /** Its end has been told: what its tool still reports is nobody's, and its session may be long gone. */
   over = false;
+  /** Its tool was started: from then on it may have had an effect. */
+  begun = false;
   lease: Lease | undefined;
   /** Its slot, once it is admitted; a call that a tool makes has none of its own. */
   slot: Ticket | undefined;
@@ -64,6 +66,12 @@ export class Call implements LeaseHolder {
     this.traceId = traceId;
     this.entry = entry;
     this.deadline = deadline;
+  }
+
+  /** Whether its tool says that it has no further effect when it runs again. */
+  get repeatable(): boolean {
+    const { annotations } = this.entry.tool.definition;
+    return annotations.idempotentHint === true || annotations.readOnlyHint === true;
   }
 
   cancel(reason: ToolyardError): void {

@@ -87,7 +87,7 @@ export class ToolExecutor {
       const plain = await this.#run(call, params);
       result = toSuccess(call, plain, times());
     } catch (error) {
-      const known = this.#toKnownError(error, traceId, entry, call);
+      const known = toCutShort(this.#toKnownError(error, traceId, entry, call), call);
       if (call?.lease !== undefined && STATE_GONE.has(known.error)) this.#deps.router.lose(call.lease.record);
       result = toFailedResult({ request, traceId, entry, call }, known, times());
     }
@@ -162,6 +162,7 @@ export class ToolExecutor {
     try {
       // The turn may have come in the same moment as the end.
       if (call.deadline.ended !== undefined) throw call.deadline.ended;
+      call.begun = true;
       this.#events.started(call);
       call.request.observer?.onStart?.();
       work = call.entry.tool.invoke(params, new CallContext(call, this, call.lease?.record.view));
@@ -264,6 +265,18 @@ export class ToolExecutor {
     if (logger.call === undefined) logger.info(line, "call");
     else logger.call(line);
   }
+}
+
+/**
+ * A stop that met a call before its tool began turned it away; one that cut the tool short does not know what it did, and must
+ * not have the call sent to the next server, unless the tool says that it may run again.
+ */
+function toCutShort(error: ToolyardError, call: Call | undefined): ToolyardError {
+  if (error.error !== "shutting_down" || call?.begun !== true || call.repeatable) return error;
+  return new ToolyardError("unknown_outcome", "The server stopped while it ran; it may have had its effect", {
+    ...(error.details !== undefined && { details: error.details }),
+    cause: error,
+  });
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -8,8 +8,8 @@ import type { ToolExecutor } from "./executor.ts";
 import { fingerprint } from "./fingerprint.ts";
 import type { Claim, Idempotency, Kept } from "./idempotency.ts";
 
-/** What ends a call from outside, and is worth a retry only where it leaves the key free. */
-const CUT_OFF: ReadonlySet<ErrorName> = new Set(["cancelled", "shutting_down"]);
+/** What became of a call that was ended from outside after it had begun. */
+const CUT_OFF: ReadonlySet<ErrorName> = new Set(["cancelled", "unknown_outcome"]);
 
 /** Runs calls that carry an idempotency key, each once. */
 export class KeyedCalls {
@@ -39,6 +39,8 @@ export class KeyedCalls {
           parent: wait,
           observer: { ...request.observer, onStart },
         });
+        // A stop says so of a begun call only where it may run again: the next server does, under the same key.
+        if (!value.ok && value.error.error === "shutting_down") return { value, hadEffect: false };
         return { value: hadEffect ? withAdviceOnKey(value) : value, hadEffect };
       });
     } catch (error) {

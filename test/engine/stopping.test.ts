@@ -1,11 +1,17 @@
 import { describe, expect, it } from "vitest";
+import { ToolyardError } from "../../src/core/errors.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
+import { AnnotatedBackend } from "../kit/annotated-backend.ts";
 import { CounterBackend } from "../kit/counter-backend.ts";
 import { createFaultyStore } from "../kit/faulty-store.ts";
 import { Gate } from "../kit/gate.ts";
 import { ScriptedBackend } from "../kit/scripted-backend.ts";
 import { settle } from "../kit/manual-clock.ts";
 import { testEngine } from "../kit/test-engine.ts";
+
+/** What is told of a call that had begun when the server stopped: it may not be sent again as if it never ran. */
+const CUT_SHORT = { error: "unknown_outcome", outcome: "infra_error", status: 500, retryable: false };
+const TURNED_AWAY = { error: "shutting_down", outcome: "infra_error", status: 503, retryable: true };
 
 describe("F11: an engine that stops", () => {
   it("lets running calls end, cleans their sessions, and shuts the backends down last", async () => {
@@ -31,7 +37,7 @@ describe("F11: an engine that stops", () => {
     await counter.gate("a").arrived();
     const stopping = engine.stop();
     await clock.advance(1_000);
-    expect(await running).toMatchObject({ ok: false, error: { error: "shutting_down", retryable: true } });
+    expect(await running).toMatchObject({ ok: false, error: CUT_SHORT });
     await stopping;
     expect(counter.cleaned).toHaveLength(1);
   });
@@ -43,7 +49,7 @@ describe("F11: an engine that stops", () => {
     await counter.gate("a").arrived();
     const stopping = engine.stop();
     await clock.advance(1_500);
-    expect(await running).toMatchObject({ ok: false, error: { error: "shutting_down" } });
+    expect(await running).toMatchObject({ ok: false, error: CUT_SHORT });
     await stopping;
     expect([counter.cleaned.length, counter.shutdowns]).toEqual([1, 1]);
     counter.gate("a").open();
@@ -58,8 +64,58 @@ describe("F11: an engine that stops", () => {
     await settle();
     expect(engine.executor.activeCount).toBe(1);
     const forced = engine.stop({ force: true });
-    expect(await running).toMatchObject({ error: { error: "shutting_down" } });
+    expect(await running).toMatchObject({ error: CUT_SHORT });
     expect(await forced).toBe(await stopping);
+  });
+
+  it.each([
+    ["probe", "one of unknown outcome", CUT_SHORT],
+    ["destroy", "one of unknown outcome", CUT_SHORT],
+    ["again", "turned away", TURNED_AWAY],
+    ["read", "turned away", TURNED_AWAY],
+  ] as const)("answers a begun call of the annotated tool %s as %s", async (name, _, error) => {
+    const begun = new Gate();
+    const probe = new AnnotatedBackend();
+    probe.script = (_params, { signal }) => {
+      begun.arrive();
+      return new Gate().passedOr(signal);
+    };
+    const { call, engine } = testEngine([probe]);
+    const running = call(`probe:${name}`);
+    await begun.arrived();
+    const stopping = engine.stop({ force: true });
+    expect(await running).toMatchObject({ ok: false, error });
+    await stopping;
+  });
+
+  it("says that a call that waited for its turn never began, and may go to the next server", async () => {
+    const counter = new CounterBackend({ concurrency: "serial" });
+    const { call, create, engine } = testEngine([counter]);
+    await create("counter");
+    const running = call("counter:hold", { gate: "a" });
+    await counter.gate("a").arrived();
+    const waiting = call("counter:incr");
+    await settle();
+    const stopping = engine.stop({ force: true });
+    expect(await waiting).toMatchObject({ error: TURNED_AWAY });
+    expect(await running).toMatchObject({ error: CUT_SHORT });
+    await stopping;
+  });
+
+  it("does not believe a begun tool that it was merely turned away, and keeps what it tells of the end", async () => {
+    const begun = new Gate();
+    const probe = new ScriptedBackend();
+    probe.script = async (_params, { signal }) => {
+      begun.arrive();
+      await new Gate().passedOr(signal).catch(() => undefined);
+      throw new ToolyardError("shutting_down", "The inner call was turned away", { details: { stdout: "half" } });
+    };
+    const { call, engine } = testEngine([probe]);
+    const running = call("probe:probe");
+    await begun.arrived();
+    const stopping = engine.stop({ force: true });
+    expect(await running).toMatchObject({ error: { ...CUT_SHORT, details: { stdout: "half" } } });
+    await stopping;
   });
 
   it("lets a running call make the calls that it needs to end", async () => {

@@ -43,7 +43,12 @@ describe("POST /api/v1/server/shutdown", () => {
     const patient = server.post(shutdown, {});
     await expect.poll(async () => (await server.get("/ready")).status).toBe(503);
     expect((await server.post(shutdown, { force: true })).status).toBe(200);
-    expect(await running).toMatchObject({ status: 503, body: { meta: { error: "shutting_down" } } });
+    const cut = await running;
+    expect(cut).toMatchObject({
+      status: 500,
+      body: { code: 5032, meta: { error: "unknown_outcome", retryable: false } },
+    });
+    expect(cut.headers.has("retry-after")).toBe(false);
     expect((await patient).status).toBe(200);
     await server.stopped;
   });
