@@ -96,7 +96,7 @@ export class ResourceRouter {
     const { held, sessionId } = options;
     const { resource } = mount;
     let record = held !== undefined && (sessionId ?? held.id) === held.id ? held : this.find(caller, resource);
-    if (sessionId !== undefined && record?.id !== sessionId) return this.#explain(sessionId, caller, resource);
+    if (sessionId !== undefined && record?.id !== sessionId) return this.#refuse(sessionId, caller, resource);
     const departed = record === undefined ? this.#departed.lastOf(caller, resource) : undefined;
     record ??= this.#make({ ...caller, resource, config: {} }, true);
     const lease = this.#lease(record, holder, departed);
@@ -147,6 +147,13 @@ export class ResourceRouter {
     if (record === undefined || !this.times.isOver(record)) return record;
     this.#expire(record);
     return undefined;
+  }
+
+  /** Says why a session is not the worker's live one: session_expired, session_lost or session_not_found. */
+  async explain(sessionId: string, caller: Caller, resource: string): Promise<ToolyardError> {
+    const known = this.#departed.explain(sessionId, caller, resource);
+    if (known.error !== "session_not_found") return known;
+    return (await this.#journal.explain(sessionId, caller, resource)) ?? known;
   }
 
   /** Lists the worker's live sessions. */
@@ -274,10 +281,8 @@ export class ResourceRouter {
   }
 
   /** @throws ToolyardError always: why the worker has no such session. */
-  async #explain(sessionId: string, caller: Caller, resource: string): Promise<never> {
-    const known = this.#departed.explain(sessionId, caller, resource);
-    if (known.error !== "session_not_found") throw known;
-    throw (await this.#journal.explain(sessionId, caller, resource)) ?? known;
+  async #refuse(sessionId: string, caller: Caller, resource: string): Promise<never> {
+    throw await this.explain(sessionId, caller, resource);
   }
 
   #abandon(record: SessionRecord): void {

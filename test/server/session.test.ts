@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { CounterBackend } from "../kit/counter-backend.ts";
 import { ManualClock } from "../kit/manual-clock.ts";
 import { ScriptedBackend } from "../kit/scripted-backend.ts";
-import { testServer } from "../kit/test-server.ts";
+import { testServer, type TestServer } from "../kit/test-server.ts";
 
 const session = (more: object = {}) => ({ worker_id: "w1", resource_type: "counter", ...more });
 const START = "2026-01-01T00:00:00.000Z";
@@ -179,5 +179,35 @@ describe("POST /api/v1/session/refresh", () => {
       expect([answer.status, answer.body.code, answer.body.data]).toEqual([404, 4007, { resource_type: "counter" }]);
     }
     expect((await server.post("/api/v1/session/refresh", { worker_id: "w1" })).body.data.refreshed_count).toBe(0);
+  });
+});
+
+describe.each(["destroy", "refresh"])("POST /api/v1/session/%s of a session that went by itself", (operation) => {
+  const ask = (server: TestServer, id: string, more: object = {}) =>
+    server.post(`/api/v1/session/${operation}`, session({ target_session_id: id, ...more }));
+
+  it("says that it expired, to its worker alone", async () => {
+    const clock = new ManualClock();
+    await using server = await testServer({ backends: [new CounterBackend()], clock });
+    const { body: created } = await server.post("/api/v1/session/create", session({ ttl: 1 }));
+    await clock.advance(1_000);
+    const { session_id } = created.data;
+    expect(await ask(server, session_id)).toMatchObject({
+      status: 404,
+      body: { code: 4007, meta: { tool: `session:${operation}`, error: "session_expired", outcome: "rejected" } },
+    });
+    const other = await ask(server, session_id, { worker_id: "w2" });
+    expect(other.body.meta.error).toBe("session_not_found");
+  });
+
+  it("says that it was lost, also when a new one is in its place", async () => {
+    await using server = await testServer({ backends: [new CounterBackend()] });
+    const { body: created } = await server.post("/api/v1/session/create", session());
+    const { router } = server.engine;
+    for (const record of router.list({ tenant: "default", workerId: "w1" })) router.lose(record);
+    const lost = { status: 410, body: { code: 4009, meta: { error: "session_lost", outcome: "infra_error" } } };
+    expect(await ask(server, created.data.session_id)).toMatchObject(lost);
+    await server.post("/api/v1/session/create", session());
+    expect(await ask(server, created.data.session_id)).toMatchObject(lost);
   });
 });

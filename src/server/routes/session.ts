@@ -92,10 +92,10 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
       description: "Running calls end first; `force` cancels them.",
       body: SessionDestroyRequest,
       enveloped: true,
-      statuses: { 404: "The worker has no such session" },
+      statuses: { 404: "The worker has no such session, or it expired", 410: "Its state was lost" },
       async handle({ body, identity }) {
         demand(identity, "session", body.resource_type);
-        const record = findSession(
+        const record = await findSession(
           router,
           toCaller(identity, body.worker_id),
           body.resource_type,
@@ -143,8 +143,8 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
       summary: "Let one session, or all of a worker's, live longer",
       body: SessionRefreshRequest,
       enveloped: true,
-      statuses: { 404: "The worker has no such session" },
-      handle({ body, identity }) {
+      statuses: { 404: "The worker has no such session, or it expired", 410: "Its state was lost" },
+      async handle({ body, identity }) {
         const caller = toCaller(identity, body.worker_id);
         const ttlMs = typeof body.extend_ttl === "number" ? body.extend_ttl * 1000 : undefined;
         const expiry = (record: SessionRecord) => {
@@ -154,7 +154,7 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
         const { resource_type: resource } = body;
         if (resource !== undefined && resource !== null) {
           demand(identity, "session", resource);
-          const record = findSession(router, caller, resource, body.target_session_id);
+          const record = await findSession(router, caller, resource, body.target_session_id);
           return succeed(
             { operation: "session:refresh", resourceType: resource, sessionId: record.id },
             {
@@ -181,14 +181,17 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
   ];
 }
 
-function findSession(
+/** @throws ToolyardError session_not_found; session_expired or session_lost when the named session was the worker's. */
+async function findSession(
   router: ResourceRouter,
   caller: Caller,
   resource: string,
   sessionId: string | null | undefined,
-): SessionRecord {
+): Promise<SessionRecord> {
   const record = router.find(caller, checkName("resource_type", resource));
   if (record !== undefined && (sessionId ?? record.id) === record.id) return record;
+  const why = typeof sessionId === "string" ? await router.explain(sessionId, caller, resource) : undefined;
+  if (why !== undefined && why.error !== "session_not_found") throw why;
   throw new ToolyardError("session_not_found", `The worker has no such ${resource} session`, {
     details: { resource_type: resource },
   });
