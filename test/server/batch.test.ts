@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { ToolyardError } from "../../src/core/errors.ts";
 import { CounterBackend } from "../kit/counter-backend.ts";
 import { Gate } from "../kit/gate.ts";
 import { ManualClock } from "../kit/manual-clock.ts";
@@ -49,6 +50,33 @@ describe("POST /api/v1/execute/batch", () => {
     expect(whole.body.data).toMatchObject({ executed: 3, success_count: 2 });
     const failed = await batch(server, [{ action: "none" }]);
     expect([failed.status, failed.body.code, failed.body.data.success_count]).toEqual([500, 5009, 0]);
+  });
+
+  it("takes the worst outcome of the failed items for the sum's: infra_error, limit, tool_error, rejected", async () => {
+    const bad = new CounterBackend({ resource: "bad" });
+    bad.onInitialize = () => Promise.reject(new Error("no"));
+    const probe = new ScriptedBackend();
+    probe.script = ({ error }) => {
+      if (error === "limit") throw new ToolyardError("limit_exceeded", "too much");
+      throw new Error("no");
+    };
+    await using server = await testServer({ backends: [probe, bad] });
+    const rejected = { action: "none" };
+    const tool = { action: "probe:probe" };
+    const limit = { action: "probe:probe", params: { error: "limit" } };
+    const infra = { action: "bad:incr" };
+    for (const [actions, status, outcome] of [
+      [[rejected, rejected], 500, "rejected"],
+      [[rejected, tool], 500, "tool_error"],
+      [[tool, limit, rejected], 500, "limit"],
+      [[rejected, infra, limit], 500, "infra_error"],
+      [[echo(0), rejected], 207, "rejected"],
+      [[echo(0), infra, tool], 207, "infra_error"],
+    ] as const) {
+      const answer = await batch(server, actions, { stop_on_error: false });
+      expect([answer.status, answer.body.meta.outcome]).toEqual([status, outcome]);
+      expect(answer.body.meta.error).toBe(status === 500 ? "all_failed" : "partial_failure");
+    }
   });
 
   it("E10: answers a thousand items in their order, some of which fail, no more than so many at a time", async () => {

@@ -59,6 +59,7 @@ describe("POST /api/v1/init/batch", () => {
     expect(some.body.data.results.bad).toMatchObject({ status: "error", session_id: null, session_status: "error" });
     const none = await server.post("/api/v1/init/batch", { worker_id, resource_configs: { bad: {} } });
     expect([none.status, none.body.code]).toEqual([500, 5009]);
+    expect([some.body.meta.outcome, none.body.meta.outcome]).toEqual(["infra_error", "infra_error"]);
     const empty = await server.post("/api/v1/init/batch", { worker_id, resource_configs: {} });
     expect([empty.status, empty.body.data.total]).toEqual([200, 0]);
   });

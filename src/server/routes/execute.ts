@@ -16,6 +16,7 @@ import { type AnyRoute, route } from "../route.ts";
 import { streamCall } from "../stream-call.ts";
 import type { StreamClients } from "../stream-clients.ts";
 import { toJobReply } from "./jobs.ts";
+import { sumOutcome } from "./sum-outcome.ts";
 
 /** `/execute` and `/execute/batch`: run tools. */
 export function executeRoutes(engine: Engine, clients: StreamClients): readonly AnyRoute[] {
@@ -146,8 +147,10 @@ function toBatchReply({ results, total, executed, successCount }: BatchResult, t
   const meta = { operation: "batch:execute", traceId };
   const data = { results: results.map(toEnvelope), total, executed, success_count: successCount };
   if (successCount === total) return succeed(meta, data);
+  const whose = sumOutcome(results.filter(({ ok }) => !ok).map((result) => result.meta.outcome));
   if (successCount > 0) {
-    return fail(meta, new ToolyardError("partial_failure", `${successCount} of ${total} actions succeeded`), data);
+    const some = new ToolyardError("partial_failure", `${successCount} of ${total} actions succeeded`, whose);
+    return fail(meta, some, data);
   }
-  return fail(meta, new ToolyardError("all_failed", `None of ${total} actions succeeded`), data);
+  return fail(meta, new ToolyardError("all_failed", `None of ${total} actions succeeded`, whose), data);
 }

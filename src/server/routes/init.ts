@@ -1,4 +1,4 @@
-import { ToolyardError } from "../../core/errors.ts";
+import { type Outcome, ToolyardError } from "../../core/errors.ts";
 import { InitBatchRequest, InitFromConfigRequest, InitResourceRequest } from "../../core/protocol.ts";
 import type { CancelSource } from "../../engine/deadline.ts";
 import type { Engine } from "../../engine/engine.ts";
@@ -9,6 +9,7 @@ import type { ConfigFolder } from "../config-folder.ts";
 import { ClientWait } from "../disconnect.ts";
 import { fail, type Reply, succeed } from "../reply.ts";
 import { type AnyRoute, route } from "../route.ts";
+import { sumOutcome } from "./sum-outcome.ts";
 
 /** Sessions by config: one, several, or a look at a config file. */
 export function initRoutes(engine: Engine, folder: ConfigFolder): readonly AnyRoute[] {
@@ -99,7 +100,13 @@ async function initialize(
   return { session_id: record.id, session_status: record.state, error: null };
 }
 
-interface InitOutcome {
+interface InitAnswer {
+  /** What the wire says of it. */
+  readonly data: InitData;
+  readonly outcome: Outcome;
+}
+
+interface InitData {
   readonly status: "success" | "error";
   readonly session_id: string | null;
   readonly session_status: string;
@@ -112,12 +119,17 @@ async function initializeOne(
   resource: string,
   config: Readonly<Record<string, unknown>>,
   wait: CancelSource,
-): Promise<InitOutcome> {
+): Promise<InitAnswer> {
   try {
-    return { status: "success", ...(await initialize(engine, caller, resource, config, wait)) };
+    const made = await initialize(engine, caller, resource, config, wait);
+    return { data: { status: "success", ...made }, outcome: "ok" };
   } catch (error) {
-    const message = ToolyardError.is(error) ? error.message : `${resource} could not be initialized`;
-    return { status: "error", session_id: null, session_status: "error", error: message };
+    const known = ToolyardError.is(error);
+    const message = known ? error.message : `${resource} could not be initialized`;
+    return {
+      data: { status: "error", session_id: null, session_status: "error", error: message },
+      outcome: known ? error.outcome : "infra_error",
+    };
   }
 }
 
@@ -126,18 +138,18 @@ function contentOf(config: Readonly<Record<string, unknown>>): Readonly<Record<s
   return typeof content === "object" && content !== null && !Array.isArray(content) ? { ...content } : config;
 }
 
-function toBatchReply(workerId: string, results: readonly (readonly [string, InitOutcome])[]): Reply {
-  const total = results.length;
-  const successCount = results.filter(([, outcome]) => outcome.status === "success").length;
-  const data = { worker_id: workerId, results: Object.fromEntries(results), total, success_count: successCount };
+function toBatchReply(workerId: string, answers: readonly (readonly [string, InitAnswer])[]): Reply {
+  const total = answers.length;
+  const failed = answers.filter(([, { data }]) => data.status === "error");
+  const successCount = total - failed.length;
+  const results = Object.fromEntries(answers.map(([resource, { data }]) => [resource, data]));
+  const data = { worker_id: workerId, results, total, success_count: successCount };
   const meta = { operation: "init:batch" };
   if (successCount === total) return succeed(meta, data);
+  const whose = sumOutcome(failed.map(([, { outcome }]) => outcome));
   if (successCount > 0) {
-    return fail(
-      meta,
-      new ToolyardError("partial_failure", `${successCount} of ${total} sessions were initialized`),
-      data,
-    );
+    const some = new ToolyardError("partial_failure", `${successCount} of ${total} sessions were initialized`, whose);
+    return fail(meta, some, data);
   }
-  return fail(meta, new ToolyardError("all_failed", `None of ${total} sessions could be initialized`), data);
+  return fail(meta, new ToolyardError("all_failed", `None of ${total} sessions could be initialized`, whose), data);
 }
