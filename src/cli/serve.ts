@@ -113,6 +113,8 @@ class Shutdown {
     process.on("SIGTERM", () => this.#ask("SIGTERM"));
     process.on("SIGINT", () => this.#ask("SIGINT"));
     process.on("disconnect", () => this.#ask("the parent process ended"));
+    // Listening holds the channel open; a start that failed must end all the same, and a server is kept up by its port.
+    process.channel?.unref();
   }
 
   /** What a plugin leaves unhandled is logged; an exception that nobody caught ends the server in good order. */
