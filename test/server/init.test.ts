@@ -18,10 +18,25 @@ describe("POST /api/v1/init/resource", () => {
     const { status, body } = await server.post("/api/v1/init/resource", request);
     expect(status).toBe(200);
     const { session_id } = body.data;
-    expect(body.data).toEqual({ session_id, resource_type: "counter", session_status: "active", error: null });
+    expect(body.data).toEqual({
+      session_id,
+      resource_type: "counter",
+      session_status: "active",
+      error: null,
+      config_applied: true,
+    });
     expect(body.meta).toMatchObject({ tool: "init:resource", session_id, resource_type: "counter" });
     expect((await server.post("/api/v1/init/resource", request)).body.data.session_id).toBe(session_id);
     expect((await server.execute("counter:get")).body.data.value).toBe(5);
+  });
+
+  it("D7: says that it kept the session as it was, and whether the config is in force", async () => {
+    await using server = await testServer({ backends: [new CounterBackend()] });
+    const initialize = async (init_config?: object) =>
+      (await server.post("/api/v1/init/resource", { worker_id, resource_type: "counter", init_config })).body.data;
+    const { session_id } = await initialize({ start: 5 });
+    expect(await initialize({ start: 7 })).toMatchObject({ session_id, status: "exists", config_applied: false });
+    expect(await initialize()).toMatchObject({ session_id, status: "exists", config_applied: true });
   });
 
   it("answers 500 with code 4007 when the session cannot be made, and 422 for a wrong body", async () => {
@@ -50,6 +65,20 @@ describe("POST /api/v1/init/batch", () => {
     expect(body.meta.tool).toBe("init:batch");
     expect((await server.execute("counter:get")).body.data.value).toBe(1);
     expect((await server.execute("other:get")).body.data.value).toBe(2);
+  });
+
+  it("D7: says which sessions it kept as they were, and whether their configs are in force", async () => {
+    await using server = await testServer({
+      backends: [new CounterBackend(), new CounterBackend({ resource: "other" })],
+    });
+    await server.post("/api/v1/session/create", { worker_id, resource_type: "counter" });
+    const resource_configs = { counter: { start: 1 }, other: { start: 2 } };
+    const { body } = await server.post("/api/v1/init/batch", { worker_id, resource_configs });
+    expect(body.data.results).toMatchObject({
+      counter: { status: "success", existed: true, config_applied: false },
+      other: { status: "success", config_applied: true },
+    });
+    expect(body.data.results.other).not.toHaveProperty("existed");
   });
 
   it("answers 207 with code 5010 when some fail, and 500 with code 5009 when all do", async () => {

@@ -20,6 +20,9 @@ export function initRoutes(engine: Engine, folder: ConfigFolder): readonly AnyRo
       access: "session",
       operation: "init:resource",
       summary: "Make a worker's session on a resource, or get the one it has",
+      description:
+        "An existing session is kept, with its own config: `data.status` is `exists`, and `config_applied` says whether this " +
+        "config is in force.",
       body: InitResourceRequest,
       badBody: "unprocessable",
       enveloped: true,
@@ -30,8 +33,12 @@ export function initRoutes(engine: Engine, folder: ConfigFolder): readonly AnyRo
         demand(identity, "session", resource);
         const meta = { operation: "init:resource", resourceType: resource };
         try {
-          const outcome = await initialize(engine, caller, resource, body.init_config ?? {}, new ClientWait(outgoing));
-          return succeed({ ...meta, sessionId: outcome.session_id }, { resource_type: resource, ...outcome });
+          const wait = new ClientWait(outgoing);
+          const { existed, facts } = await initialize(engine, caller, resource, body.init_config ?? {}, wait);
+          return succeed(
+            { ...meta, sessionId: facts.session_id },
+            { ...(existed && { status: "exists" }), resource_type: resource, ...facts },
+          );
         } catch (error) {
           if (!ToolyardError.is(error) || error.error !== "session_init_failed") throw error;
           const data = { session_id: null, resource_type: resource, session_status: "error", error: error.message };
@@ -45,6 +52,7 @@ export function initRoutes(engine: Engine, folder: ConfigFolder): readonly AnyRo
       access: "session",
       operation: "init:batch",
       summary: "Make a worker's sessions on several resources",
+      description: "A result's `existed` and `config_applied` tell of a session that was kept, with its own config.",
       body: InitBatchRequest,
       badBody: "unprocessable",
       enveloped: true,
@@ -96,8 +104,17 @@ async function initialize(
   config: Readonly<Record<string, unknown>>,
   wait: CancelSource,
 ) {
-  const { record } = await engine.router.create({ ...caller, resource, config }, wait);
-  return { session_id: record.id, session_status: record.state, error: null };
+  const { record, how } = await engine.router.create({ ...caller, resource, config }, wait);
+  const existed = how === "exists";
+  return {
+    existed,
+    facts: {
+      session_id: record.id,
+      session_status: record.state,
+      error: null,
+      config_applied: !existed || Object.keys(config).length === 0,
+    },
+  };
 }
 
 interface InitAnswer {
@@ -111,6 +128,10 @@ interface InitData {
   readonly session_id: string | null;
   readonly session_status: string;
   readonly error: string | null;
+  /** Whether the config is in force. */
+  readonly config_applied?: boolean;
+  /** The worker had the session, which was kept with its own config; the wire's `status` is `success` all the same. */
+  readonly existed?: true;
 }
 
 async function initializeOne(
@@ -121,8 +142,8 @@ async function initializeOne(
   wait: CancelSource,
 ): Promise<InitAnswer> {
   try {
-    const made = await initialize(engine, caller, resource, config, wait);
-    return { data: { status: "success", ...made }, outcome: "ok" };
+    const { existed, facts } = await initialize(engine, caller, resource, config, wait);
+    return { data: { status: "success", ...facts, ...(existed && { existed }) }, outcome: "ok" };
   } catch (error) {
     const known = ToolyardError.is(error);
     const message = known ? error.message : `${resource} could not be initialized`;
