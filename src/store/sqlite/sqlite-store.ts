@@ -1,5 +1,5 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { type Store, StoreError } from "../../core/store.ts";
 import { OpenGate } from "../open-gate.ts";
 import { lockFolder } from "./folder-lock.ts";
@@ -25,7 +25,7 @@ export async function openSqliteStore(dataDir: string): Promise<Store> {
   const Database = await loadDriver();
   try {
     // An existing folder keeps its mode: it may be shared on purpose, and the files in it are private either way.
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeFolders(dataDir);
     for (const file of ["toolyard.lock", "toolyard.db"]) makePrivate(join(dataDir, file));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
@@ -40,6 +40,20 @@ export async function openSqliteStore(dataDir: string): Promise<Store> {
     database?.close();
     unlock();
     throw toStoreError(error, `The database in ${dataDir} cannot be opened`);
+  }
+}
+
+/** Makes what is missing of a path one folder at a time: Node's recursive `mkdir` never returns where the system makes none, as in /proc. */
+function makeFolders(path: string): void {
+  const missing: string[] = [];
+  for (let folder = resolve(path); !existsSync(folder); folder = dirname(folder)) missing.unshift(folder);
+  for (const folder of missing) {
+    try {
+      mkdirSync(folder, { mode: 0o700 });
+    } catch (error) {
+      // Another server may have made it meanwhile.
+      if (!existsSync(folder)) throw error;
+    }
   }
 }
 
