@@ -125,7 +125,7 @@ const MARK = Symbol.for("toolyard.error");
  * Recognise it with {@link ToolyardError.is}, which also works across duplicated copies of the package.
  */
 export class ToolyardError extends Error {
-  override readonly name = "ToolyardError";
+  override readonly name: string = "ToolyardError";
   readonly [MARK] = true;
   readonly error: ErrorName;
   readonly details: Readonly<Record<string, unknown>> | undefined;

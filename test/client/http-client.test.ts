@@ -65,6 +65,7 @@ test("call returns a failure as a value; executeUntyped throws it with name, cod
   expect(error).toBeInstanceOf(ServerError);
   expect(ToolyardError.is(error)).toBe(true);
   expect(error).toMatchObject({ error: "session_expired", code: 4007, message: "gone", envelope: answer });
+  expect(String(error)).toBe("ServerError: gone");
 });
 
 test("reads an older server's failure, which has a code and nothing more", async () => {

@@ -29,7 +29,7 @@ describe("calls", () => {
     });
     await expect(sandbox.call("no:tool")).resolves.toMatchObject({ ok: false, error: { error: "tool_not_found" } });
     // @ts-expect-error the command is text
-    await expect(sandbox.execute("shell:run", { command: 7 })).rejects.toMatchObject({ name: "ToolyardError" });
+    await expect(sandbox.execute("shell:run", { command: 7 })).rejects.toMatchObject({ name: "ServerError" });
   });
 
   test("every call on a resource runs in the session that was created for it, whatever the tool's prefix", async () => {

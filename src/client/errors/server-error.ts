@@ -8,6 +8,7 @@ import type { ToolFailure } from "../../core/result.ts";
  * `ToolyardError.is` recognises it too: an error reads the same on both sides of the wire.
  */
 export class ServerError extends ToolyardError {
+  override readonly name = "ServerError";
   readonly envelope: Envelope;
   readonly #failure: ToolFailure;
 
