@@ -1,9 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { ERRORS } from "../core/errors.ts";
 import type { ToolResult } from "../core/result.ts";
 import { type HttpCallOptions, toExecuteBody } from "./call-request.ts";
 import { isEnvelope, toToolResult } from "./envelope.ts";
-import { isErrorName } from "./errors/server-error.ts";
 import { expectEnvelope } from "./expect-answer.ts";
 import { PlainAnswer, readResuming, type StreamPlan } from "./resuming-stream.ts";
 import type { SseMessage } from "./sse-parser.ts";
@@ -116,10 +114,8 @@ function toCallEvent<R>({ id, event, data }: SseMessage): CallEvent<R> | undefin
   switch (event) {
     case "result": {
       if (!isEnvelope(value)) return undefined;
-      const { error } = value.meta;
-      const status = value.code === 0 ? 200 : isErrorName(error) ? ERRORS[error].status : 500;
       // As above: the tool's own type.
-      return { type: "result", id, result: toToolResult(value, status) as ToolResult<R> };
+      return { type: "result", id, result: toToolResult(value) as ToolResult<R> };
     }
     case "call.started":
     case "progress":

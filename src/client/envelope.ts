@@ -15,8 +15,12 @@ export function isEnvelope(value: unknown): value is Envelope {
   return isJsonObject(value) && typeof value["code"] === "number" && isJsonObject(value["meta"]);
 }
 
-/** Turns an envelope into a result, filling in what an older server leaves out. */
-export function toToolResult(envelope: Envelope, status: number): ToolResult {
+/**
+ * Turns an envelope into a result, filling in what an older server leaves out.
+ *
+ * @param status the HTTP status that it came under; by default its error's own, for an envelope inside another answer.
+ */
+export function toToolResult(envelope: Envelope, status?: number): ToolResult {
   if (envelope.code === 0) {
     return { ok: true, data: envelope.data, meta: { ...envelope.meta, outcome: envelope.meta.outcome ?? "ok" } };
   }
@@ -24,8 +28,8 @@ export function toToolResult(envelope: Envelope, status: number): ToolResult {
   return { ok: false, error, meta: { ...envelope.meta, outcome: error.outcome } };
 }
 
-/** Builds the typed error of an envelope that reports a failure. */
-export function toServerError(envelope: Envelope, status: number): ServerError {
+/** Builds the typed error of an envelope that reports a failure; the status is as for {@link toToolResult}. */
+export function toServerError(envelope: Envelope, status?: number): ServerError {
   return new ServerError(toFailure(envelope, status), envelope);
 }
 
@@ -47,14 +51,14 @@ export function envelopeOfPlainError(body: unknown, status: number): Envelope | 
   return { code: row.code, message: typeof message === "string" ? message : JSON.stringify(message), data: null, meta };
 }
 
-function toFailure({ code, message, data, meta }: Envelope, status: number): ToolFailure {
+function toFailure({ code, message, data, meta }: Envelope, status?: number): ToolFailure {
   const name = isErrorName(meta.error) ? meta.error : nameOfCode(code, status);
   const row = ERRORS[name];
   const outcome = meta.outcome === undefined || meta.outcome === "ok" ? row.outcome : meta.outcome;
   return {
     error: name,
     code,
-    status,
+    status: status ?? row.status,
     outcome,
     message,
     retryable: meta.retryable ?? row.retryable,
@@ -66,7 +70,7 @@ function toFailure({ code, message, data, meta }: Envelope, status: number): Too
 const NAMES = Object.keys(ERRORS).filter(isErrorName);
 
 /** An older server sends a code alone: the name that has it, with the same status where there is one. */
-function nameOfCode(code: number, status: number): ErrorName {
+function nameOfCode(code: number, status: number | undefined): ErrorName {
   const sameCode = NAMES.filter((name) => ERRORS[name].code === code);
   return sameCode.find((name) => ERRORS[name].status === status) ?? sameCode[0] ?? "unexpected_error";
 }

@@ -168,7 +168,7 @@ export class HttpServiceClient extends ServerClient {
     });
     const { data } = envelope;
     if (!isJsonObject(data) || !Array.isArray(data["results"])) throw toServerError(envelope, status);
-    const results = data["results"].map((item: Envelope) => toToolResult(item, status));
+    const results = data["results"].map((item: Envelope) => toToolResult(item));
     return {
       ok: envelope.code === 0,
       results,

@@ -82,7 +82,7 @@ export class Job<T = unknown> {
   async outcome(options: { readonly signal?: AbortSignal | undefined } = {}): Promise<ToolResult<T>> {
     const envelope = await this.#envelope(options.signal);
     // As everywhere in the client: the protocol says what an action answers.
-    return toToolResult(envelope, envelope.code === 0 ? 200 : 500) as ToolResult<T>;
+    return toToolResult(envelope) as ToolResult<T>;
   }
 
   /**
@@ -92,7 +92,7 @@ export class Job<T = unknown> {
    */
   async result(options: { readonly signal?: AbortSignal | undefined } = {}): Promise<T> {
     const envelope = await this.#envelope(options.signal);
-    if (envelope.code !== 0) throw toServerError(envelope, 500);
+    if (envelope.code !== 0) throw toServerError(envelope);
     return envelope.data as T; // see outcome
   }
 

@@ -276,18 +276,23 @@ test("refuses params that JSON cannot hold before anything is sent", async () =>
 
 test("returns a batch's results as values, in order, also when some or all failed", async () => {
   const failed = failure(5000, "no", { error: "execution_error", outcome: "tool_error" });
-  const results = [envelope({ result: 1 }), failed];
+  const older = { code: 5006, message: "timed out", data: null, meta: {} };
+  const results = [envelope({ result: 1 }), failed, older];
   const answer = {
     ...failure(5010, "partial", { error: "partial_failure" }),
-    data: { results, total: 3, executed: 2, success_count: 1 },
+    data: { results, total: 3, executed: 3, success_count: 1 },
   };
   await using server = await startScriptedServer((response) => sendJson(response, answer, 207));
   const client = new HttpServiceClient({ baseUrl: server.url, ...quick });
   const batch = await client.executeBatch([{ action: "echo" }, { action: "boom" }, { action: "echo" }], {
     parallel: true,
   });
-  expect(batch).toMatchObject({ ok: false, total: 3, executed: 2, successCount: 1 });
-  expect(batch.results.map(({ ok }) => ok)).toEqual([true, false]);
+  expect(batch).toMatchObject({ ok: false, total: 3, executed: 3, successCount: 1 });
+  expect(batch.results.map(({ ok }) => ok)).toEqual([true, false, false]);
+  expect(batch.results.slice(1)).toMatchObject([
+    { error: { error: "execution_error", status: 500 } },
+    { error: { error: "timeout", status: 500 } },
+  ]);
   expect(server.seen[0]?.body).toMatchObject({ parallel: true, actions: [{ action: "echo", params: {} }, {}, {}] });
 });
 

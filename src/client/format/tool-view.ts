@@ -37,7 +37,7 @@ export type Formattable = Envelope | ToolResult;
 
 /** Reads an envelope or a result; takes anything else for the bare data of an unknown tool. */
 export function toToolView(result: unknown, how: Pick<ToolView, "verbose" | "showsImages" | "nested">): ToolView {
-  const read = isToolResult(result) ? result : isEnvelope(result) ? toToolResult(result, 200) : undefined;
+  const read = isToolResult(result) ? result : isEnvelope(result) ? toToolResult(result) : undefined;
   if (read === undefined) return { ...how, tool: "", data: result, meta: {} };
   const view = { ...how, tool: String(read.meta.tool ?? ""), meta: read.meta };
   return read.ok ? { ...view, data: read.data } : { ...view, data: read.error.details, failure: read.error };
