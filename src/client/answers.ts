@@ -54,6 +54,11 @@ export interface SessionCreated {
   /** Whether the config that was asked for is the session's. */
   readonly config_applied?: boolean;
   readonly expires_at?: string;
+  /** Set when no backend stands behind the session; `compatibility_message` says why. */
+  readonly compatibility_mode?: true;
+  readonly compatibility_message?: string;
+  /** `false` when nothing is mounted under this name; `true` when its backend keeps no sessions. */
+  readonly known_resource?: boolean;
 }
 
 /** A session that was ended. */

@@ -1,6 +1,8 @@
 import type { Clock } from "../core/clock.ts";
-import type { ToolFailure } from "../core/result.ts";
-import { isJsonObject } from "./envelope.ts";
+import { ERRORS } from "../core/errors.ts";
+import type { ResultMeta, ToolFailure } from "../core/result.ts";
+import type { SessionCreated } from "./answers.ts";
+import { isJsonObject, toServerError } from "./envelope.ts";
 import { ServerError } from "./errors/server-error.ts";
 import type { HttpServiceClient } from "./http-client.ts";
 import type { SessionOptions } from "./http-client-options.ts";
@@ -122,7 +124,7 @@ export class SandboxSessions {
   async reinitialize(resource: string, config: object, options: SessionOptions): Promise<SessionReinitialized> {
     const oldSessionId = await this.#endLive(resource);
     const { config: own, options: named } = splitConfig(config, options);
-    const created = await this.#client.createSession(resource, own, named);
+    const created = await this.#make(resource, own, named);
     this.#remembered.set(resource, { id: created.session_id, own: created.status !== "exists" });
     return {
       status: "success",
@@ -148,7 +150,7 @@ export class SandboxSessions {
   async #createOne(resource: string, given: object, options: SessionOptions): Promise<SessionOutcome> {
     const { config, options: named } = splitConfig(given, options);
     try {
-      const created = await this.#client.createSession(resource, config, named);
+      const created = await this.#make(resource, config, named);
       const exists = created.status === "exists";
       const known = this.#remembered.get(resource);
       this.#remembered.set(resource, {
@@ -160,13 +162,25 @@ export class SandboxSessions {
         session_id: created.session_id,
         session_name: created.session_name,
         config_applied: created.config_applied ?? !exists,
-        message: exists ? "the session was there already and keeps its config" : "the session was created",
+        message: exists
+          ? "the session was there already and keeps its config"
+          : (created.compatibility_message ?? "the session was created"),
       };
     } catch (error) {
       if (!(error instanceof ServerError)) throw error;
       const { message, failure } = error;
       return { status: "error", session_id: null, session_name: null, config_applied: false, message, error: failure };
     }
+  }
+
+  /** Makes a session; one that the wire makes under a name where nothing is mounted is ended again and refused. */
+  async #make(resource: string, config: object, options: SessionOptions): Promise<SessionCreated> {
+    const created = await this.#client.createSession(resource, config, options);
+    if (created.known_resource !== false) return created;
+    const refusal = toUnknownResource(created);
+    // Nothing can run in it, and it ends by its ttl if it cannot be ended now.
+    await this.#client.destroySession(resource, { sessionId: created.session_id }).catch(() => undefined);
+    throw refusal;
   }
 
   async #endLive(resource: string): Promise<string | null> {
@@ -213,6 +227,20 @@ function splitConfig(given: object, options: SessionOptions): { config: object; 
       ...(typeof ttl === "number" ? { ttlMs: ttl * 1000 } : {}),
     },
   };
+}
+
+function toUnknownResource({ resource_type: resource, compatibility_message: message }: SessionCreated): ServerError {
+  const meta: ResultMeta = {
+    tool: "",
+    execution_time_ms: null,
+    resource_type: resource,
+    session_id: null,
+    trace_id: "",
+    outcome: "rejected",
+    error: "unknown_name",
+  };
+  const text = message ?? `No backend is mounted as ${resource}`;
+  return toServerError({ code: ERRORS.unknown_name.code, message: text, data: null, meta });
 }
 
 function toStatus(success: number, total: number): "success" | "partial" | "error" {

@@ -4,6 +4,7 @@ import { Sandbox } from "../../src/client/sandbox.ts";
 import type { ActionsOf } from "../../src/index.ts";
 import { CounterBackend } from "../kit/counter-backend.ts";
 import { ManualClock } from "../kit/manual-clock.ts";
+import { ScriptedBackend } from "../kit/scripted-backend.ts";
 import { testServer } from "../kit/test-server.ts";
 import { startScriptedServer } from "./scripted-server.ts";
 import { ShellBackend } from "./shell-backend.ts";
@@ -137,6 +138,39 @@ describe("sessions", () => {
       sessions: { broken: { status: "error", session_id: null, error: { error: "session_init_failed" } } },
     });
     await expect(sandbox.createSession("broken")).resolves.toMatchObject({ status: "error", success: 0 });
+  });
+
+  test("a resource that is not mounted is an error with near names, and leaves no session behind", async () => {
+    await using server = await testServer({ backends: [new CounterBackend()] });
+    await using sandbox = await open({ serverUrl: server.url });
+    const refused = {
+      status: "error",
+      session_id: null,
+      config_applied: false,
+      message: expect.stringContaining("did you mean counter"),
+      error: { error: "unknown_name", status: 404 },
+    };
+    await expect(sandbox.createSession("countre")).resolves.toMatchObject({
+      status: "error",
+      success: 0,
+      sessions: { countre: refused },
+    });
+    await expect(sandbox.createSession(["counter", "countre"])).resolves.toMatchObject({
+      status: "partial",
+      success: 1,
+      sessions: { counter: { status: "success" }, countre: refused },
+    });
+    await expect(sandbox.reinitialize("countre")).rejects.toMatchObject({ name: "ServerError", error: "unknown_name" });
+    expect((await sandbox.listSessions()).map((session) => session.resource_type)).toEqual(["counter"]);
+  });
+
+  test("a resource that keeps no sessions is a success that says so", async () => {
+    await using server = await testServer({ backends: [new ScriptedBackend()] });
+    await using sandbox = await open({ serverUrl: server.url });
+    await expect(sandbox.createSession("probe")).resolves.toMatchObject({
+      status: "success",
+      sessions: { probe: { status: "success", message: expect.stringContaining("keeps no sessions") } },
+    });
   });
 
   test("D26: reinitialize and destroySession answer the real session ids", async () => {
