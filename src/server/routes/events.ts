@@ -2,19 +2,18 @@ import { ToolyardError } from "../../core/errors.ts";
 import type { EventPageAnswer } from "../../core/logged-event.ts";
 import type { Logger } from "../../core/context.ts";
 import { SERVER_RESOURCE } from "../../core/scopes.ts";
-import { type EventFilter, StoreError } from "../../core/store.ts";
+import { StoreError } from "../../core/store.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { EventFeed } from "../../engine/event-feed.ts";
 import { type Identity, mayDo } from "../auth/identity.ts";
-import { checkName } from "../caller.ts";
 import { type EventScope, locateCursor, toPosition } from "../event-cursor.ts";
+import { type EventQuery, parseEventQuery } from "../event-query.ts";
 import { createLogSource, toLoggedEvent } from "../event-source.ts";
 import { type Reply, succeed } from "../reply.ts";
 import { type AnyRoute, route } from "../route.ts";
 import { toSseReply } from "../sse.ts";
 import type { StreamClients } from "../stream-clients.ts";
 
-const MAX_TYPES = 64;
 const DEFAULT_PAGE = 100;
 const MAX_PAGE = 1_000;
 
@@ -31,7 +30,8 @@ export function eventRoutes(engine: Engine, clients: StreamClients, logger: Logg
       summary: "Follow what happens, as server-sent events",
       description:
         "Filters: `worker`, `session`, `run` (a trace id), `type` (a comma list). `Last-Event-ID` or `after` resumes; `after=0` " +
-        "starts with the oldest event that is held; without either it starts now. `format=json` answers one page.",
+        "starts with the oldest event that is held; without either it starts now. `format=json` answers one page. `worker_id`, " +
+        "`session_id` and `trace_id` are other names of the filters; a name or a type that there is not is refused.",
       enveloped: false,
       statuses: {
         404: "There is no such event to resume after",
@@ -39,11 +39,12 @@ export function eventRoutes(engine: Engine, clients: StreamClients, logger: Logg
         429: "Too many clients follow streams",
       },
       async handle({ query, identity, incoming }) {
-        const scope = toScope(query, identity);
+        const asked = parseEventQuery(query);
+        const scope = toScope(asked, identity);
         const header = incoming.headers["last-event-id"];
-        const cursor = (typeof header === "string" && header !== "" ? header : undefined) ?? query.get("after");
+        const cursor = (typeof header === "string" && header !== "" ? header : undefined) ?? asked.after;
         try {
-          if (query.get("format") === "json") return await readPage(engine, scope, cursor, query.get("limit"));
+          if (asked.format === "json") return await readPage(engine, scope, cursor, asked.limit);
           const leave = clients.enter();
           try {
             const after = cursor === null ? log.lastId : await locateCursor(log, cursor, scope);
@@ -85,26 +86,11 @@ async function readPage(
   return succeed({ operation: "events" }, data);
 }
 
-function toScope(query: URLSearchParams, identity: Identity): EventScope {
-  const name = (field: string) => {
-    const value = query.get(field);
-    return value === null ? undefined : checkName(field, value);
-  };
-  const types = query
-    .get("type")
-    ?.split(",")
-    .filter((type) => type !== "");
-  if (types !== undefined && types.length > MAX_TYPES) {
-    throw new ToolyardError("invalid_input", `type takes at most ${MAX_TYPES} types`);
-  }
-  const filter: EventFilter = {
-    tenant: identity.tenant,
-    worker_id: name("worker"),
-    session_id: name("session"),
-    trace_id: name("run"),
-    types,
-  };
+function toScope({ filter }: EventQuery, identity: Identity): EventScope {
   // What concerns no resource is the tenant's, or the server's own: for who may read all of either.
   const readsAll = mayDo(identity, "read", "*") || mayDo(identity, "read", SERVER_RESOURCE);
-  return { filter, allows: ({ resource }) => (resource === undefined ? readsAll : mayDo(identity, "read", resource)) };
+  return {
+    filter: { ...filter, tenant: identity.tenant },
+    allows: ({ resource }) => (resource === undefined ? readsAll : mayDo(identity, "read", resource)),
+  };
 }

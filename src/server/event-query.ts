@@ -1,0 +1,99 @@
+import { ToolyardError } from "../core/errors.ts";
+import type { EventType } from "../core/events.ts";
+import { nearNames } from "../core/near-names.ts";
+import type { EventFilter } from "../core/store.ts";
+import { checkName } from "./caller.ts";
+
+/** What a reader of the event log asks for. */
+export interface EventQuery {
+  readonly filter: Omit<EventFilter, "tenant">;
+  readonly format: (typeof FORMATS)[number];
+  readonly after: string | null;
+  readonly limit: string | null;
+}
+
+const FORMATS = ["sse", "json"] as const;
+
+/** Each parameter by every name that it goes by; a ticket is the door's. */
+const NAMES: Readonly<Record<string, string>> = {
+  worker: "worker",
+  worker_id: "worker",
+  session: "session",
+  session_id: "session",
+  run: "run",
+  trace_id: "run",
+  type: "type",
+  after: "after",
+  format: "format",
+  limit: "limit",
+  ticket: "ticket",
+};
+
+const TYPES = Object.keys({
+  "session.created": true,
+  "session.ended": true,
+  "session.failed": true,
+  "call.started": true,
+  "call.progress": true,
+  "call.output": true,
+  "call.completed": true,
+  "call.failed": true,
+  "call.cancelled": true,
+  "call.abandoned": true,
+  "backend.health": true,
+  "loop.blocked": true,
+  "log.gap": true,
+} satisfies Record<EventType, true>);
+
+/** How much of an unknown name is shown, in characters. */
+const MAX_SHOWN = 40;
+const MAX_TYPES = 64;
+
+/**
+ * Reads a query of the event log, in which nothing is ignored: a filter with a wrong name would let everything through.
+ *
+ * @throws ToolyardError invalid_input for a parameter, event type or format that there is not, or one given twice.
+ */
+export function parseEventQuery(query: URLSearchParams): EventQuery {
+  const values = new Map<string, string>();
+  for (const [given, value] of query) {
+    const name = Object.hasOwn(NAMES, given) ? NAMES[given] : undefined;
+    if (name === undefined) throw unknown("parameter", given, Object.keys(NAMES));
+    if (values.has(name)) throw new ToolyardError("invalid_input", `${name} is given twice`);
+    values.set(name, value);
+  }
+  const read = (name: string) => {
+    const value = values.get(name);
+    return value === undefined ? undefined : checkName(name, value);
+  };
+  const format = values.get("format") ?? "sse";
+  const known = FORMATS.find((one) => one === format);
+  if (known === undefined) throw unknown("format", format, FORMATS);
+  return {
+    filter: { worker_id: read("worker"), session_id: read("session"), trace_id: read("run"), types: toTypes(values) },
+    format: known,
+    after: values.get("after") ?? null,
+    limit: values.get("limit") ?? null,
+  };
+}
+
+function toTypes(values: ReadonlyMap<string, string>): readonly string[] | undefined {
+  const types = values
+    .get("type")
+    ?.split(",")
+    .filter((type) => type !== "");
+  if (types === undefined) return undefined;
+  if (types.length > MAX_TYPES) throw new ToolyardError("invalid_input", `type takes at most ${MAX_TYPES} types`);
+  for (const type of types) if (!TYPES.includes(type)) throw unknown("event type", type, TYPES);
+  return types;
+}
+
+function unknown(what: string, given: string, names: readonly string[]): ToolyardError {
+  const shown = given.slice(0, MAX_SHOWN);
+  const near = nearNames(shown, names);
+  const hint = near.length > 0 ? `; did you mean ${near.join(", ")}?` : "";
+  return new ToolyardError("invalid_input", `There is no ${what} ${JSON.stringify(shown)}${hint}`, {
+    details: { near },
+    suggestion: `Use one of ${names.join(", ")}.`,
+  });
+}
