@@ -2,7 +2,8 @@ import { constants, existsSync, statSync } from "node:fs";
 import { access } from "node:fs/promises";
 import { createServer } from "node:net";
 import { dirname, resolve } from "node:path";
-import type { Config } from "../config/schema.ts";
+import { HttpServiceClient } from "../client/http-client.ts";
+import { type Config, RUNTIME_NAMES } from "../config/schema.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import type { Isolation, RuntimeStatus } from "../core/runtime.ts";
 import { createLogger } from "../log/logger.ts";
@@ -23,6 +24,10 @@ interface Finding {
 }
 
 const RUNTIME_CHECK_MS = 15_000;
+const HEALTH_CHECK_MS = 2_000;
+
+/** Where a server that listens on every address is asked. */
+const WILDCARDS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "[::1]" };
 
 /** Says what is available here, and how to get what is not. */
 export const doctor: Command = {
@@ -31,7 +36,7 @@ export const doctor: Command = {
   help: `Usage: toolyard doctor [flags]
 
 Looks at Node, the config, its backends, the runtimes, the port and the data folder. The exit code is 0 if a server can
-start; runtimes that are missing are named with their remedy.
+start, or one runs at the port already; runtimes that are missing are named with their remedy.
 
   --config F    the config file (the package's configs/default.json)
   --data DIR    where state is kept (.toolyard)
@@ -79,6 +84,7 @@ async function checkRuntimesAndBackends({ config, dir }: LoadedConfig): Promise<
   const findings: Finding[] = [];
   try {
     const status = await runtimes.status(AbortSignal.timeout(RUNTIME_CHECK_MS));
+    for (const name of RUNTIME_NAMES) if (status[name] === undefined) findings.push(toUnbuiltFinding(name));
     for (const [name, runtime] of Object.entries(status)) findings.push(toRuntimeFinding(name, runtime));
     const mounted = await loadBackends(config, { configDir: dir, logger, runtimes });
     for (const { resource, backend } of mounted) {
@@ -91,6 +97,12 @@ async function checkRuntimesAndBackends({ config, dir }: LoadedConfig): Promise<
     await runtimes.close();
   }
   return findings;
+}
+
+/** A config may name it already, and the automatic order begins with it. */
+function toUnbuiltFinding(name: string): Finding {
+  const detail = "not built yet; the automatic order skips it";
+  return { check: `runtime ${name}`, ok: false, optional: true, detail };
 }
 
 function toRuntimeFinding(name: string, runtime: RuntimeStatus & { readonly isolation: Isolation }): Finding {
@@ -115,10 +127,25 @@ async function checkPort({ server: { host, port } }: Config): Promise<Finding> {
     });
     return { check: "port", ok: true, detail: `${host}:${port} is free` };
   } catch (error) {
+    if (await isToolyard(host, port)) {
+      return { check: "port", ok: true, detail: `${host}:${port} is in use: a Toolyard answers there` };
+    }
     const remedy = "Stop what holds it, or choose another with --port.";
     return { check: "port", ok: false, detail: messageOf(error), remedy };
   } finally {
     probe.close();
+  }
+}
+
+/** Whether what holds the port is a server of ours, as it is while one runs. */
+async function isToolyard(host: string, port: number): Promise<boolean> {
+  const name = WILDCARDS[host] ?? (host.includes(":") ? `[${host}]` : host);
+  const client = new HttpServiceClient({ baseUrl: `http://${name}:${port}` });
+  try {
+    const { status, features } = await client.health({ timeoutMs: HEALTH_CHECK_MS, maxRetries: 0 });
+    return status === "healthy" && Array.isArray(features);
+  } catch {
+    return false;
   }
 }
 

@@ -1,8 +1,10 @@
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { root, runCli } from "./cli-process.ts";
+import { root, runCli, serveFixtures } from "./cli-process.ts";
 
 let dir: string;
 beforeEach(async () => {
@@ -23,6 +25,34 @@ describe("toolyard doctor", () => {
     expect(report.findings).toContainEqual({ check: "node", ok: true, detail: process.versions.node });
     expect(report.findings).toContainEqual({ check: "backend counter", ok: true, detail: "3 tools" });
     expect(report.findings).toContainEqual({ check: "data", ok: true, detail: `${data} can be written` });
+  });
+
+  it("names a runtime that is not built yet as missing, which is no failure", async () => {
+    const { code, stdout } = await runCli(["doctor", "--config", fixtures, "--data", dir], { env });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^missing +runtime docker +not built yet/m);
+  });
+
+  it("is content with a port and a data folder that a running Toolyard holds", async () => {
+    const server = await serveFixtures(["--data", dir]);
+    const held = { TOOLYARD_PORT: new URL(server.url).port };
+    const { code, stdout } = await runCli(["doctor", "--config", fixtures, "--data", dir], { env: held });
+    server.child.kill("SIGTERM");
+    await server.ended;
+    expect(stdout).toMatch(/^ok +port +.*a Toolyard answers there/m);
+    expect(stdout).not.toContain("FAILED");
+    expect(code).toBe(0);
+  });
+
+  it("says that its port is held by something else", async () => {
+    const holder = createServer((_, response) => response.end('{"status":"fine"}')).listen(0, "127.0.0.1");
+    await once(holder, "listening");
+    const address = holder.address();
+    const held = { TOOLYARD_PORT: String(typeof address === "object" && address !== null ? address.port : 0) };
+    const { code, stdout } = await runCli(["doctor", "--config", fixtures, "--data", dir], { env: held });
+    holder.close();
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^FAILED +port +.*EADDRINUSE.*Stop what holds it/m);
   });
 
   it("names what keeps a server from starting, and ends with 1", async () => {
