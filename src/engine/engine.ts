@@ -14,6 +14,7 @@ import { Jobs } from "./jobs.ts";
 import { KeyedCalls } from "./keyed-calls.ts";
 import type { EngineLimits } from "./limits.ts";
 import type { Mount } from "./mount.ts";
+import { OpenEnds } from "./open-ends.ts";
 import { OrphanedCalls } from "./orphaned-calls.ts";
 import { ParamsBudget } from "./params-budget.ts";
 import { ResourceRouter } from "./router.ts";
@@ -111,7 +112,10 @@ export class Engine {
   /** Takes over what the last server on the same store left; to be awaited before `start`. */
   async recover(): Promise<void> {
     // First, so that it holds what the others tell.
-    await this.log.open((await this.#store.sessions.live()).map(({ id }) => id));
+    const leftIds = new Set((await this.#store.sessions.live()).map(({ id }) => id));
+    const ends = await OpenEnds.find(this.#store.events);
+    await this.log.open([...leftIds.union(new Set(ends.sessionIds))]);
+    ends.tell(this.bus, this.clock, leftIds);
     await Promise.all([this.#idempotency.recover(), this.jobs.recover(), this.router.recover()]);
   }
 

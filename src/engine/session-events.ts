@@ -5,6 +5,8 @@ import type { EventBus } from "./bus.ts";
 import { EventTime } from "./event-time.ts";
 import type { SessionRecord } from "./session-record.ts";
 
+type SessionFacts = Pick<SessionRecord, "id" | "tenant" | "workerId" | "resource">;
+
 /** Tells the bus what becomes of sessions. */
 export class SessionEvents {
   readonly #bus: EventBus;
@@ -32,7 +34,12 @@ export class SessionEvents {
     this.#emit("session.ended", record, { reason: record.endReason });
   }
 
-  #emit(type: EventType, record: SessionRecord, data: Readonly<Record<string, unknown>>): void {
+  /** A session of the last server did not come back. */
+  lost(session: SessionFacts): void {
+    this.#emit("session.ended", session, { reason: "lost" });
+  }
+
+  #emit(type: EventType, record: SessionFacts, data: Readonly<Record<string, unknown>>): void {
     if (!this.#bus.watched) return;
     // One shape for all events: see CallEvents.
     this.#bus.emit({

@@ -44,6 +44,7 @@ export class SessionRecovery {
     const record = this.#restore(row);
     if (record === undefined) {
       departed.add(row, "lost");
+      events.lost(row);
       return journal.endRow(row.id, "lost");
     }
     // Held by nobody's call, so that it is not given up because one that waits for it gives up.
