@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { type Command, CommandError, parseFlags, UsageError } from "./command.ts";
 import { backendFiles } from "./backend-template.ts";
+import { installCommand } from "./missing-packages.ts";
 
 const NAME = /^[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*$/;
 
@@ -12,7 +13,8 @@ export const init: Command = {
   summary: "Scaffold a backend, its test and its config",
   help: `Usage: toolyard init backend NAME [flags]
 
-Writes backends/NAME.ts, backends/NAME.test.ts and configs/NAME.json, which work at once. Overwrites nothing.
+Writes backends/NAME.ts, backends/NAME.test.ts and configs/NAME.json, which work at once where toolyard, tsx, vitest and zod are
+installed; says how to install what is not. Overwrites nothing.
 
   --dir D       where (the current folder)
   --json        print what was written as JSON`,
@@ -35,9 +37,10 @@ Writes backends/NAME.ts, backends/NAME.test.ts and configs/NAME.json, which work
     const paths = Object.keys(files).map((path) => relative(process.cwd(), join(root, path)) || path);
     const [, test = "", config = ""] = paths;
     const testCommand = usesVitest(root) ? `npx vitest run ${test}` : `node --import tsx --test ${test}`;
-    if (values.json) terminal.print(JSON.stringify({ written: paths, test: testCommand }));
+    const install = installCommand(root);
+    if (values.json) terminal.print(JSON.stringify({ written: paths, install, test: testCommand }));
     else {
-      terminal.print(`wrote ${paths.join(", ")}
+      terminal.print(`wrote ${paths.join(", ")}${install === undefined ? "" : `\ninstall first: ${install}`}
 test it:  ${testCommand}
 serve it: npx toolyard serve --config ${config}`);
     }
