@@ -30,6 +30,12 @@ const create = (worker: string, resource: string, config: object = {}): Promise<
   post("/api/v1/session/create", { worker_id: worker, resource_type: resource, session_config: config });
 
 describe("the fixtures", () => {
+  it("say of every tool what its result is", async () => {
+    const answer = await fetch(`${toolyard.url}/api/v1/tools?include_hidden=true`);
+    const { tools } = (await answer.json()) as { tools: { full_name: string; result: unknown }[] }; // the wire's shape
+    expect(tools.filter(({ result }) => result === null).map((tool) => tool.full_name)).toEqual([]);
+  });
+
   it("have tools without a prefix, which make no session", async () => {
     expect(await execute("f1", "echo", { message: "m" })).toMatchObject({ code: 0, data: { result: "m" } });
     expect(await execute("f1", "sleep", { seconds: 0.01, key: "f1" })).toMatchObject({ data: { slept: 0.01 } });

@@ -18,7 +18,9 @@ import {
   CodeConfig,
   type CodeSessionConfig,
   createSessionSchema,
+  KernelsResult,
   RestartParams,
+  RestartResult,
   RunParams,
   RunResult,
 } from "./schemas.ts";
@@ -125,17 +127,22 @@ export default class CodeBackend extends Backend<CodeSession> {
   @tool({
     description: "Replace interpreters by fresh ones; files stay, variables and running processes go.",
     params: RestartParams,
+    result: RestartResult,
     annotations: { title: "Restart kernels", destructiveHint: true, idempotentHint: true },
   })
-  async restart({ kernel }: Input<typeof RestartParams>, { session }: ToolContext<CodeSession>) {
+  async restart(
+    { kernel }: Input<typeof RestartParams>,
+    { session }: ToolContext<CodeSession>,
+  ): Promise<RestartResult> {
     return { restarted: await session.data.sandboxes.restart(kernel) };
   }
 
   @tool({
     description: "List the interpreters that are open in this session.",
+    result: KernelsResult,
     annotations: { title: "List kernels", readOnlyHint: true, idempotentHint: true },
   })
-  kernels(_params: object, { session }: ToolContext<CodeSession>) {
+  kernels(_params: object, { session }: ToolContext<CodeSession>): KernelsResult {
     const { sandboxes } = session.data;
     sandboxes.assertAlive();
     return {

@@ -53,6 +53,21 @@ export const RunResult = z.object({
 });
 export type RunResult = z.infer<typeof RunResult>;
 
+export const RestartResult = z.object({ restarted: z.array(z.string()).describe("The names of the kernels.") });
+export type RestartResult = z.infer<typeof RestartResult>;
+
+export const KernelsResult = z.object({
+  kernels: z.array(
+    z.object({
+      name: z.string(),
+      language: z.string(),
+      runtime: z.string(),
+      execution_count: z.int(),
+    }),
+  ),
+});
+export type KernelsResult = z.infer<typeof KernelsResult>;
+
 /** The backend's entry in the config file; every maximum bounds what a session may ask for. */
 export const CodeConfig = z.strictObject({
   /** A runtime's name, or `auto`. */
