@@ -120,7 +120,10 @@ export default class CodeBackend extends Backend<CodeSession> {
     );
     if (execution.stateLost) open.executionCount = 0;
     const result = toRunResult(execution, { language: params.language, open, timeoutMs });
-    if (result.error !== null) context.setOutcome("tool_error");
+    const { error, exit_code: exitCode } = result;
+    // An interpreter other than bash that ended itself has an error already, whatever its code.
+    const failed = params.language === "bash" && exitCode !== null && exitCode !== 0;
+    if (error !== null || failed) context.setOutcome("tool_error");
     return result;
   }
 

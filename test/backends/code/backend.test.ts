@@ -5,6 +5,7 @@ import { RunParams, RunResult } from "../../../src/backends/code/schemas.ts";
 import type { LifecycleContext, Logger, ToolContext } from "../../../src/core/context.ts";
 import type { Isolation, Language, SandboxRuntime } from "../../../src/core/runtime.ts";
 import type { Session } from "../../../src/core/session.ts";
+import { scanTools } from "../../../src/core/tool.ts";
 import { type FakeOptions, FakeRuntime, toCaptured } from "../../../src/runtimes/fake/runtime.ts";
 import { createRuntimeSelector } from "../../../src/runtimes/selector.ts";
 import { echo } from "../../kit/runtime-conformance.ts";
@@ -64,6 +65,19 @@ async function open(
 const fake = (name: string, isolation: Isolation, languages: Language[], script?: FakeOptions["script"]) =>
   new FakeRuntime({ name, isolation, languages, ...(script === undefined ? {} : { script }) });
 
+describe("the tools of code", () => {
+  it("say what their results are", async () => {
+    const { backend, context, run } = await open([fake("a", "vm", ["python"])]);
+    await run({ language: "python", code: "1" });
+    const results = new Map([...scanTools(backend)].map(([name, { definition }]) => [name, definition.result]));
+    expect([...results.keys()].toSorted()).toEqual(["kernels", "restart", "run"]);
+    expect(results.get("kernels")?.parse(backend.kernels({}, context()))).toMatchObject({
+      kernels: [{ name: "python" }],
+    });
+    expect(results.get("restart")?.parse(await backend.restart({}, context()))).toEqual({ restarted: ["python"] });
+  });
+});
+
 describe("code:run in a real sandbox", () => {
   it("answers a result of its own schema, and keeps state", async () => {
     const selector = createRuntimeSelector({ order: ["quickjs"], quickjs: { spares: 0 } });
@@ -104,16 +118,23 @@ describe("code:run", () => {
     expect(setOutcome).toHaveBeenCalledExactlyOnceWith("tool_error");
   });
 
-  it("leaves bash's exit code a value, and tells an interpreter that ended", async () => {
-    const { run } = await open([
-      fake("a", "vm", ["python", "bash"], (_, __, language) =>
-        language === "bash" ? { exitCode: 1 } : { status: "exited", exitCode: 3, stateLost: true },
-      ),
-    ]);
+  it("leaves bash's exit code a value, and says whose failure one that is not 0 is", async () => {
+    const runtime = fake("a", "vm", ["bash"], () => ({ exitCode: 1 }));
+    const { run } = await open([runtime]);
     const setOutcome = vi.fn<ToolContext["setOutcome"]>();
     expect(await run({ language: "bash", code: "false" }, { setOutcome })).toMatchObject({ exit_code: 1, error: null });
+    expect(setOutcome).toHaveBeenCalledExactlyOnceWith("tool_error");
+    runtime.script = () => ({ exitCode: 0 });
+    setOutcome.mockClear();
+    await run({ language: "bash", code: "true" }, { setOutcome });
     expect(setOutcome).not.toHaveBeenCalled();
-    expect(await run({ language: "python", code: "x" }, { setOutcome })).toMatchObject({
+  });
+
+  it("tells an interpreter that ended", async () => {
+    const { run } = await open([
+      fake("a", "vm", ["python"], () => ({ status: "exited", exitCode: 3, stateLost: true })),
+    ]);
+    expect(await run({ language: "python", code: "x" })).toMatchObject({
       exit_code: 3,
       state_lost: true,
       error: { name: "InterpreterExited", message: "the python interpreter ended with exit code 3" },
