@@ -50,8 +50,9 @@ function expand(pattern: string): readonly string[] {
 /** Says which scope is missing. */
 export function outOfScope(verb: Verb, resource: string): ToolyardError {
   const scope = `${resource}:${verb}`;
+  const narrow = `Use a key with ${verb} on the resource that is meant, such as code:${verb}.`;
   return new ToolyardError("forbidden", `The API key's scopes do not cover ${scope}`, {
     details: { scope },
-    suggestion: `Use a key with the scope ${scope}.`,
+    suggestion: resource === "*" ? narrow : `Use a key with the scope ${scope}.`,
   });
 }

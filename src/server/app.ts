@@ -4,9 +4,10 @@ import { z } from "zod";
 import type { Logger } from "../core/context.ts";
 import { ToolyardError } from "../core/errors.ts";
 import { toIssues } from "../core/issues.ts";
-import { checkAccess } from "./auth/access.ts";
+import { checkAccess, resourceOf } from "./auth/access.ts";
 import type { CrossingWatch } from "./auth/crossing-watch.ts";
 import type { Doorkeeper } from "./auth/doorkeeper.ts";
+import type { Identity } from "./auth/identity.ts";
 import type { OpenStreams } from "./auth/open-streams.ts";
 import { readJson } from "./body.ts";
 import { BodyBudget, BodyShare } from "./body-budget.ts";
@@ -44,7 +45,7 @@ export function createApp({ routes, limits, logger, crossings, streams, ...optio
         let raw: unknown;
         const share = new BodyShare(bodies);
         try {
-          checkAccess(identity, route.access);
+          await enter(identity, route, () => readJson(incoming, limits, share));
           raw = route.body === undefined ? undefined : await readJson(incoming, limits, share);
           const body = route.body === undefined ? undefined : parseBody(route, route.body, raw);
           const query = incoming.url?.includes("?") === true ? new URL(c.req.url).searchParams : NO_QUERY;
@@ -93,6 +94,16 @@ export function createApp({ routes, limits, logger, crossings, streams, ...optio
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const NO_QUERY = new URLSearchParams();
 const NO_NAMES: Readonly<Record<string, string>> = {};
+
+/** Refuses whom the path is closed to, in words that name the body's resource where it can be read. */
+async function enter(identity: Identity, route: AnyRoute, readBody: () => Promise<unknown>): Promise<void> {
+  try {
+    checkAccess(identity, route.access);
+  } catch (refused) {
+    if (route.body === undefined) throw refused;
+    checkAccess(identity, route.access, resourceOf(await readBody().catch(() => undefined)));
+  }
+}
 
 function parseBody(route: AnyRoute, schema: z.ZodType, raw: unknown): unknown {
   const parsed = schema.safeParse(raw);

@@ -79,6 +79,19 @@ describe("scopes", () => {
     expect(batch.data.results.map((item: { code: number }) => item.code)).toEqual([4030, 0]);
   });
 
+  it("name the narrow scope that is missing, also when the key can do nothing of the kind", async () => {
+    await using server = await keyedServer({ key: { scopes: ["probe:read"] } }, { backends: [new CounterBackend()] });
+    const { key } = server.holders;
+    const { status, body } = await key.post("/api/v1/session/create", { ...W, resource_type: "counter" });
+    expect([status, body.data.scope]).toEqual([403, "counter:session"]);
+    expect(body.meta.suggestion).toBe("Use a key with the scope counter:session.");
+    expect((await key.execute("counter:incr")).body.data).toEqual({ scope: "counter:execute" });
+    const unsaid = await key.post("/api/v1/worker/disconnect", W);
+    expect(unsaid.body.meta.suggestion).toBe(
+      "Use a key with session on the resource that is meant, such as code:session.",
+    );
+  });
+
   it("hold for the calls that a tool makes, too", async () => {
     const script = async (_: object, { call }: { call: (action: string) => Promise<unknown> }) => call("counter:incr");
     const probe = new ScriptedBackend({
