@@ -52,7 +52,7 @@ function wentAway(cause?: Error): ToolyardError {
 }
 
 function tooLarge(maximum: number): ToolyardError {
-  return new ToolyardError("payload_too_large", `The body is larger than ${maximum} bytes`, {
+  return new ToolyardError("payload_too_large", `The body is larger than limits.body_bytes, ${maximum} bytes`, {
     details: { limit: "body_bytes", maximum },
   });
 }

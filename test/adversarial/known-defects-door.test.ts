@@ -26,6 +26,7 @@ describe("known defects of the HTTP door", () => {
     await using server = await testServer({ backends: [new ScriptedBackend()], http: { bodyBytes: 1_000 } });
     const declared = await server.execute("probe:echo", { text: "x".repeat(1_000) });
     expect(declared.status).toBe(413);
+    expect(declared.body.message).toContain("limits.body_bytes");
     expect(declared.body).toMatchObject({ code: 4130, data: { limit: "body_bytes", maximum: 1_000 } });
     const streamed = await fetch(`${server.url}/execute`, {
       method: "POST",
