@@ -55,6 +55,19 @@ describe("a job", () => {
     expect((await server.get(`/api/v1/jobs/${id}`)).body.data).toEqual(over);
   });
 
+  it("is waited for during timeout seconds, and tells how it is when they are over", async () => {
+    const { gate, backend } = gated();
+    await using server = await testServer({ backends: [backend] });
+    const { job_id: id } = (await server.execute("probe:probe", {}, { async_mode: true })).body.data;
+    await gate.arrived();
+    expect((await server.get(`/api/v1/jobs/${id}/wait?timeout=0.01`)).body.data.state).toBe("running");
+    for (const wrong of ["timeout=soon", "timeout=-1", "timeout_ms=1.5"]) {
+      expect((await server.get(`/api/v1/jobs/${id}/wait?${wrong}`)).status).toBe(400);
+    }
+    gate.open();
+    expect((await server.get(`/api/v1/jobs/${id}/wait?timeout=5`)).body.data.state).toBe("completed");
+  });
+
   it("goes on when its client has gone, and is told to whoever asks later", async () => {
     const { gate, backend } = gated();
     await using server = await testServer({ backends: [backend] });

@@ -55,14 +55,15 @@ export function jobRoutes({ jobs, limits, catalog }: Engine): readonly AnyRoute[
       operation: "job:wait",
       summary: "Wait for a job's end, and tell how it is",
       description:
-        "Waits `timeout_ms`, which `limits.job_wait_ms` bounds and is by default; then tells the state as it is.",
+        "Waits `timeout_ms`, or `timeout` seconds, which `limits.job_wait_ms` bounds and is by default; then tells the state as it is.",
       enveloped: true,
       statuses: { 404: "There is no such job" },
       async handle({ path, query, identity, tenant, outgoing }) {
         if (identity.scopes !== undefined) {
           demandUse(catalog, identity, "read", (await jobs.get(tenant, path["id"] ?? "")).action);
         }
-        const timeoutMs = Math.min(readWhole(query, "timeout_ms", limits.jobWaitMs), limits.jobWaitMs);
+        const wantedMs = readWhole(query, "timeout_ms", readSeconds(query, "timeout") ?? limits.jobWaitMs);
+        const timeoutMs = Math.min(wantedMs, limits.jobWaitMs);
         return answer("job:wait", await jobs.wait(tenant, path["id"] ?? "", timeoutMs, new ClientWait(outgoing)));
       },
     }),
@@ -111,6 +112,14 @@ function describeJob(record: JobRecord): object {
     ended_at: record.endedAt === null ? null : new Date(record.endedAt).toISOString(),
     progress: record.progress === null ? null : JSON.parse(record.progress),
   };
+}
+
+/** Returns milliseconds. */
+function readSeconds(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  if (/^\d{1,6}(?:\.\d{1,6})?$/.test(text)) return Math.ceil(Number(text) * 1000);
+  throw new ToolyardError("invalid_input", `${name} takes a number of seconds`);
 }
 
 function readWhole(query: URLSearchParams, name: string, fallback: number): number {
