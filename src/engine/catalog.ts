@@ -79,7 +79,10 @@ export class Catalog {
 
   #find(action: string): CatalogEntry {
     if (!isSafeName(action)) {
-      throw new ToolyardError("tool_not_found", "An action is a tool's name: 1 to 256 printable ASCII characters");
+      throw new ToolyardError(
+        "tool_not_found",
+        "An action is a tool's name: 1 to 256 printable ASCII characters, and no reserved word",
+      );
     }
     if (action.includes(":")) return this.#entries.get(action) ?? this.#notFound(action);
     for (const separator of SEPARATORS) {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type ErrorName, ToolyardError } from "../core/errors.ts";
 import type { CatalogEntry } from "./catalog.ts";
-import { toIssues } from "../core/issues.ts";
+import { describeIssue as describePlain, isMissing, toIssues } from "../core/issues.ts";
 import { nearNames } from "../core/near-names.ts";
 
 /** What the known implementation injects; its clients may send them along, and they must not pass for the server's own. */
@@ -40,8 +40,7 @@ function withoutReserved(
 }
 
 function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
-  if (issue.code === "invalid_type" && isMissing(issue)) return "is required";
-  if (issue.code !== "unrecognized_keys" || !(schema instanceof z.ZodObject)) return issue.message;
+  if (issue.code !== "unrecognized_keys" || !(schema instanceof z.ZodObject)) return describePlain(issue);
   const near = issue.keys.slice(0, SUGGESTED).flatMap((key) => nearNames(key, Object.keys(schema.shape)));
   const keys = issue.keys.slice(0, SUGGESTED).map((key) => JSON.stringify(key.slice(0, MAX_SHOWN)));
   const more = issue.keys.length > SUGGESTED ? ` and ${issue.keys.length - SUGGESTED} more` : "";
@@ -49,12 +48,8 @@ function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
   return near.length === 0 ? unknown : `${unknown}; did you mean ${near.join(", ")}?`;
 }
 
-function isMissing(issue: z.core.$ZodIssue): boolean {
-  return issue.message.endsWith("received undefined");
-}
-
 function toErrorName(issues: readonly z.core.$ZodIssue[]): ErrorName {
-  if (issues.some((issue) => issue.code === "invalid_type" && isMissing(issue))) return "missing_field";
+  if (issues.some(isMissing)) return "missing_field";
   if (issues.every((issue) => issue.code === "invalid_type")) return "invalid_type";
   return "invalid_input";
 }

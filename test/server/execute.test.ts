@@ -19,6 +19,34 @@ describe("POST /api/v1/execute", () => {
     expect(body.meta.trace_id).toMatch(/^[0-9a-f-]{36}$/);
   });
 
+  it("says which field of the body is missing, in the words of the params", async () => {
+    await using server = await testServer({ backends: [new CounterBackend()] });
+    const { status, body } = await server.post("/execute", { worker_id: "w1" });
+    expect([status, body.message]).toEqual([422, "action: is required"]);
+    expect(body.data.issues).toEqual([{ path: "action", message: "is required" }]);
+    const typed = await server.post("/execute", { worker_id: "w1", action: 1 });
+    expect(typed.body.message).toBe("action: Invalid input: expected string, received number");
+  });
+
+  it("says of a reserved word that it is no action", async () => {
+    await using server = await testServer({ backends: [new CounterBackend()] });
+    for (const action of ["constructor", "__proto__", "prototype"]) {
+      const { status, body } = await server.post("/execute", { worker_id: "w1", action });
+      expect([status, body.meta.error, body.message]).toEqual([
+        400,
+        "tool_not_found",
+        "An action is a tool's name: 1 to 256 printable ASCII characters, and no reserved word",
+      ]);
+    }
+  });
+
+  it("refuses to stream what becomes a job", async () => {
+    await using server = await testServer({ backends: [new CounterBackend()] });
+    const { status, body } = await server.execute("counter:incr", {}, { stream: true, async_mode: true });
+    expect([status, body.meta.error, body.meta.outcome]).toEqual([400, "invalid_input", "rejected"]);
+    expect((await server.get("/api/v1/jobs")).body.data.count).toBe(0);
+  });
+
   it("runs a tool in the worker's own session", async () => {
     await using server = await testServer({ backends: [new CounterBackend()] });
     const { body: created } = await server.post("/api/v1/session/create", {

@@ -42,6 +42,11 @@ export function executeRoutes(engine: Engine, clients: StreamClients): readonly 
         500: "The tool failed, or took too long",
       },
       async handle({ body, identity, incoming, outgoing }) {
+        if (body.async_mode && body.stream === true) {
+          throw new ToolyardError("invalid_input", "stream and async_mode exclude each other", {
+            suggestion: "Start a job with async_mode and wait for it, or stream the call.",
+          });
+        }
         const caller = toCaller(identity, body.worker_id);
         const key = keyOf(incoming) ?? ownKey(body.request_id);
         // What is stored under a key is not for who may not run the tool.
