@@ -96,7 +96,8 @@ export class ResourceRouter {
     const { held, sessionId } = options;
     const { resource } = mount;
     let record = held !== undefined && (sessionId ?? held.id) === held.id ? held : this.find(caller, resource);
-    if (sessionId !== undefined && record?.id !== sessionId) return this.#refuse(sessionId, caller, resource);
+    if (sessionId !== undefined && record?.id !== sessionId)
+      return this.explain(sessionId, caller, resource).then((why) => Promise.reject(why));
     const departed = record === undefined ? this.#departed.lastOf(caller, resource) : undefined;
     record ??= this.#make({ ...caller, resource, config: {} }, true);
     const lease = this.#lease(record, holder, departed);
@@ -278,11 +279,6 @@ export class ResourceRouter {
         else if (record.temporary) this.#endings.end(record, "temporary");
       },
     };
-  }
-
-  /** @throws ToolyardError always: why the worker has no such session. */
-  async #refuse(sessionId: string, caller: Caller, resource: string): Promise<never> {
-    throw await this.explain(sessionId, caller, resource);
   }
 
   #abandon(record: SessionRecord): void {
