@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { type Launch, SANDBOX_UID, toBubblewrapArguments } from "./bubblewrap.ts";
+import { lowerPriority } from "../kernel/low-priority.ts";
 
 const PROTOCOL_FD = 3;
 const SOURCES = [
@@ -45,6 +46,7 @@ export function launch(options: Omit<Launch, "files" | "passwdFd">): Launched {
     env: {},
     stdio: ["ignore", "ignore", "pipe", "pipe", ...contents.map(() => "pipe" as const)],
   });
+  lowerPriority(child);
   contents.forEach(([, content], index) => {
     const pipe = child.stdio[firstFd + index];
     if (pipe && "end" in pipe) {

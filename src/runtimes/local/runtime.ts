@@ -4,6 +4,7 @@ import { mergeLimits } from "../kernel/limits.ts";
 import { LocalInstance } from "./instance.ts";
 import { launch } from "./launcher.ts";
 import { type Findings, probe } from "./probe.ts";
+import { StartGate } from "./start-gate.ts";
 
 // How long "not available" is believed: long enough not to probe per call, short enough to notice an installation.
 const RECHECK_MS = 10_000;
@@ -16,6 +17,7 @@ export class LocalRuntime implements SandboxRuntime {
   #findings: Promise<Findings> | undefined;
   #foundAt = 0;
   readonly #instances = new Set<LocalInstance>();
+  readonly #starting = new StartGate();
 
   constructor(options: { readonly limits?: SandboxLimits } = {}) {
     this.#limits = options.limits ?? {};
@@ -33,19 +35,21 @@ export class LocalRuntime implements SandboxRuntime {
       });
     }
     const limits = mergeLimits(spec.limits, this.#limits);
-    const launched = launch({
-      bwrap,
-      python,
-      ...(node === undefined ? {} : { node }),
-      diskMiB: limits.diskMiB,
-      environment: spec.environment,
-      canDisableUserNamespaces,
+    return this.#starting.run(signal, async () => {
+      const launched = launch({
+        bwrap,
+        python,
+        ...(node === undefined ? {} : { node }),
+        diskMiB: limits.diskMiB,
+        environment: spec.environment,
+        canDisableUserNamespaces,
+      });
+      const instance = new LocalInstance(launched, limits, status.languages);
+      this.#instances.add(instance);
+      void instance.closed.then(() => this.#instances.delete(instance));
+      await instance.ready(signal);
+      return instance;
     });
-    const instance = new LocalInstance(launched, limits, status.languages);
-    this.#instances.add(instance);
-    void instance.closed.then(() => this.#instances.delete(instance));
-    await instance.ready(signal);
-    return instance;
   }
 
   async close(): Promise<void> {

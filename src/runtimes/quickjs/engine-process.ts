@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { lowerPriority } from "../kernel/low-priority.ts";
 
 // `.ts` when this runs from source (Node strips the types), `.js` from dist.
 const ENTRY = new URL(`./child${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
@@ -27,6 +28,7 @@ export function startEngine(): EngineProcess {
     env: {},
     stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
   });
+  lowerPriority(child);
   // Node makes every extra "pipe" a socket pair, hence a Duplex; its types cannot tell.
   const channel = child.stdio[3] as Duplex;
   // An engine that dies while nobody uses it is noticed at its claim.
