@@ -12,17 +12,21 @@ export type { GapEvent, LoggedEvent } from "./core/logged-event.ts";
 export type { Envelope } from "./core/protocol.ts";
 export type { ResultMeta, ToolFailure, ToolResult } from "./core/result.ts";
 export type {
-  CommandResult,
+  ExecOptions,
   Execution,
   Isolation,
   Kernel,
   Language,
+  NetworkPolicy,
   RuntimeRequest,
   RuntimeSelector,
   SandboxInstance,
   SandboxRuntime,
   SandboxSpec,
+  SandboxStats,
 } from "./core/runtime.ts";
+export type * from "./core/sandbox-files.ts";
+export type * from "./core/sandbox-process.ts";
 export type { Session } from "./core/session.ts";
 export { type CallerInput, type Input, tool, type ToolAnnotations, type ToolOptions } from "./core/tool.ts";
 

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { LifecycleContext, SessionRequest } from "./context.ts";
-import type { RuntimeSelector } from "./runtime.ts";
+import type { RuntimeSelector, SandboxInstance } from "./runtime.ts";
 import type { Session } from "./session.ts";
 import { type BoundTool, scanTools } from "./tool.ts";
 
@@ -71,6 +71,8 @@ export abstract class Backend<D = void, C = Readonly<Record<string, unknown>>> {
   health?(context: LifecycleContext): Promise<BackendHealth>;
   /** Brings a session back to fresh without a new one. */
   reset?(session: Session<D>, context: LifecycleContext): Promise<void>;
+  /** The sandbox behind a session, for the server's routes to its files, ports and terminals. */
+  sandbox?(session: Session<D>): SandboxInstance;
   /** Says in JSON what `adopt` will need to find the session again; asked once, when an explicit session has been made. */
   handle?(session: Session<D>): unknown;
   /** Re-attaches to a session that a crashed server left, whose `data` is what `handle` said; `null` when it is lost. */

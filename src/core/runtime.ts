@@ -1,4 +1,7 @@
+import type { Duplex } from "node:stream";
 import type { ToolResult } from "./result.ts";
+import type { SandboxFiles } from "./sandbox-files.ts";
+import type { CapturedOutput, CommandResult, CommandSpec, SandboxProcess } from "./sandbox-process.ts";
 
 /** How strongly a runtime keeps code from the host, weakest first; `wasm` is a WebAssembly engine in a process of its own. */
 export const ISOLATION_LEVELS = ["none", "wasm", "namespace", "container", "vm"] as const;
@@ -33,6 +36,8 @@ export interface SandboxLimits {
   readonly pids?: number;
   /** MiB of files; only where the runtime has files. */
   readonly diskMiB?: number;
+  /** Processors, in fractions; only where the runtime can hold it. */
+  readonly cpus?: number;
   /** Bytes kept of each of stdout and stderr, half from the start and half from the end. */
   readonly outputBytes?: number;
   /** Bytes of the last expression's value as JSON; a larger one is left out and said to be. */
@@ -43,10 +48,22 @@ export interface SandboxLimits {
   readonly callsInFlight?: number;
 }
 
+/**
+ * What a sandbox may reach: nothing, or the hosts that are listed, as `example.org`, `*.example.org` or either with
+ * `:port`. An empty list allows nothing; names are resolved only for what is listed.
+ */
+export type NetworkPolicy = "none" | { readonly allow: readonly string[] };
+
 /** What a sandbox is made from. */
 export interface SandboxSpec {
   /** Names the owner in logs and labels. */
   readonly sessionId?: string;
+  /** Whom the labels name beside the session. */
+  readonly workerId?: string;
+  /** A container image, where the runtime has images; the runtime's default where absent. */
+  readonly image?: string;
+  /** `none` by default. A runtime that cannot hold the policy refuses it. */
+  readonly network?: NetworkPolicy;
   readonly limits?: SandboxLimits;
   /** Environment variables of user code; nothing of the server's own environment is inherited. */
   readonly environment?: Readonly<Record<string, string>>;
@@ -62,15 +79,6 @@ export interface SandboxExit {
   readonly expected: boolean;
   readonly exitCode: number | null;
   readonly signal: string | null;
-}
-
-/** What user code wrote to one stream. */
-export interface CapturedOutput {
-  /** The start and the end, with a note of what was left out between them; bytes that are not UTF-8 stand as U+FFFD. */
-  readonly text: string;
-  /** All bytes that were written, exactly. */
-  readonly bytes: number;
-  readonly truncated: boolean;
 }
 
 /** An error that user code raised, as a value. */
@@ -152,12 +160,21 @@ export interface Kernel {
   stop(): Promise<void>;
 }
 
-/** What a command in a sandbox came to. */
-export interface CommandResult {
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-  readonly stdout: CapturedOutput;
-  readonly stderr: CapturedOutput;
+/** What a sandbox uses now, as its own cgroup counts it (or, without one, the sum of its processes). */
+export interface SandboxStats {
+  readonly memoryBytes: number;
+  readonly memoryLimitBytes: number | null;
+  readonly memoryPeakBytes: number | null;
+  readonly cpuSeconds: number;
+  readonly cpus: number | null;
+  readonly pids: number;
+  readonly pidsLimit: number | null;
+  /** Of the folders that can be written to. */
+  readonly diskBytes: number;
+  readonly diskLimitBytes: number | null;
+  readonly uptimeSeconds: number;
+  /** Where the numbers come from. */
+  readonly source: "cgroup" | "processes";
 }
 
 /** A running sandbox. The methods after `closed` are abilities, absent where the runtime has none. */
@@ -166,25 +183,45 @@ export interface SandboxInstance {
   /** The name of the runtime that it runs in. */
   readonly runtime: string;
   readonly isolation: Isolation;
-  /** @throws ToolyardError `runtime_unavailable` with the reason and the remedy when the language has no engine here. */
-  openKernel(language: Language, signal: AbortSignal): Promise<Kernel>;
+  /** The container image, where there is one. */
+  readonly image?: string;
+  /**
+   * Opens a kernel, or takes up the one of that name that the sandbox has (after an adoption, say).
+   *
+   * @throws ToolyardError `runtime_unavailable` with the reason and the remedy when the language has no engine here.
+   */
+  openKernel(language: Language, signal: AbortSignal, options?: { readonly name?: string }): Promise<Kernel>;
   /** Kills everything in it; idempotent, and resolves when it is gone. */
   stop(): Promise<void>;
   /** Resolves once, when it is gone for whatever reason. */
   readonly closed: Promise<SandboxExit>;
-  exec?(
-    command: readonly string[],
-    options: { readonly signal: AbortSignal; readonly timeoutMs?: number },
-  ): Promise<CommandResult>;
-  /** `null` when there is no such file. */
-  readFile?(path: string, signal: AbortSignal): Promise<Uint8Array | null>;
-  writeFile?(path: string, content: Uint8Array, signal: AbortSignal): Promise<void>;
-  /** Where the host reaches a port of the sandbox. */
-  endpoint?(port: number): Promise<{ readonly host: string; readonly port: number }>;
-  stats?(): Promise<Readonly<Record<string, number>>>;
-  snapshot?(signal: AbortSignal): Promise<string>;
-  pause?(): Promise<void>;
-  resume?(): Promise<void>;
+  /** Runs a command to its end, its process tree killed at the timeout. */
+  exec?(spec: CommandSpec, options: ExecOptions): Promise<CommandResult>;
+  /** Starts a command that runs on by itself. */
+  spawn?(spec: CommandSpec, signal: AbortSignal): Promise<SandboxProcess>;
+  /** Those that `spawn` started and that are not removed, ended ones and those from before an adoption included. */
+  processes?(signal: AbortSignal): Promise<readonly SandboxProcess[]>;
+  readonly files?: SandboxFiles;
+  /** Connects to a port that something inside listens on at its loopback; no network is needed. */
+  connect?(port: number, signal: AbortSignal): Promise<Duplex>;
+  stats?(signal: AbortSignal): Promise<SandboxStats>;
+  /** Ends every process, kernels included, and brings files and environment back to what a fresh sandbox has. */
+  reset?(signal: AbortSignal): Promise<void>;
+  /** Freezes every process: none runs, all state stays. Idempotent, as `resume` is. */
+  pause?(signal: AbortSignal): Promise<void>;
+  resume?(signal: AbortSignal): Promise<void>;
+  /** Says whether it still answers, at the cost of a round trip; for pools. */
+  ping?(signal: AbortSignal): Promise<boolean>;
+  /** JSON by which {@link SandboxRuntime.adopt} finds it again after this process died; absent where that is impossible. */
+  readonly handle?: unknown;
+}
+
+/** What surrounds a command. */
+export interface ExecOptions {
+  /** Kills the process tree. */
+  readonly signal: AbortSignal;
+  /** Sees output as it comes, up to the head limit. */
+  readonly onOutput?: (stream: "stdout" | "stderr", text: string) => void;
 }
 
 /** A kind of place that sandboxes run in. */
@@ -197,6 +234,13 @@ export interface SandboxRuntime {
   create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxInstance>;
   /** Makes the next `create` fast; optional work. */
   warmup?(signal: AbortSignal): Promise<void>;
+  /** Takes up a sandbox that an earlier process of this deployment left; `null` when it is gone. */
+  adopt?(handle: unknown, signal: AbortSignal): Promise<SandboxInstance | null>;
+  /**
+   * Removes what earlier processes of this deployment left and nobody adopted; never another deployment's. To be called
+   * once, after every adoption. Answers how many.
+   */
+  reap?(signal: AbortSignal): Promise<number>;
   /** Frees what sandboxes share; idempotent. Instances must be stopped before. */
   close?(): Promise<void>;
 }
@@ -218,6 +262,8 @@ export interface RuntimeSelector {
   select(request: RuntimeRequest, signal: AbortSignal): Promise<SandboxRuntime>;
   /** What `/ready` and `doctor` show, by name. */
   status(signal: AbortSignal): Promise<Readonly<Record<string, RuntimeStatus & { readonly isolation: Isolation }>>>;
+  /** By name, for who adopts a sandbox; `undefined` when it is not configured. */
+  get?(name: string): SandboxRuntime | undefined;
   /** Closes every runtime; idempotent. */
   close(): Promise<void>;
 }

@@ -83,6 +83,10 @@ class OrderedSelector implements RuntimeSelector {
     return Object.fromEntries(found);
   }
 
+  get(name: string): SandboxRuntime | undefined {
+    return this.#all.get(name);
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#all.values()].map((runtime) => runtime.close?.()));
   }

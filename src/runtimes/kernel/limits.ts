@@ -6,6 +6,7 @@ export const DEFAULT_LIMITS: Required<SandboxLimits> = {
   memoryMiB: 512,
   pids: 128,
   diskMiB: 64,
+  cpus: 1,
   outputBytes: 64 * 1024,
   resultBytes: 1024 * 1024,
   calls: 1000,

@@ -1,4 +1,5 @@
-import type { CapturedOutput, Execution, ExecutionHooks, GuestCall, SandboxLimits } from "../../core/runtime.ts";
+import type { Execution, ExecutionHooks, GuestCall, SandboxLimits } from "../../core/runtime.ts";
+import type { CapturedOutput } from "../../core/sandbox-process.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import { MAX_FRAME_BYTES, ProtocolViolation } from "./frame.ts";
