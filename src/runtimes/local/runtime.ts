@@ -1,7 +1,7 @@
 import { ToolyardError } from "../../core/errors.ts";
 import type { RuntimeStatus, SandboxInstance, SandboxLimits, SandboxRuntime, SandboxSpec } from "../../core/runtime.ts";
 import { mergeLimits } from "../kernel/limits.ts";
-import { LocalInstance } from "./instance.ts";
+import { createLocalInstance } from "./instance.ts";
 import { launch } from "./launcher.ts";
 import { type Findings, probe } from "./probe.ts";
 import { StartGate } from "./start-gate.ts";
@@ -16,7 +16,7 @@ export class LocalRuntime implements SandboxRuntime {
   readonly #limits: SandboxLimits;
   #findings: Promise<Findings> | undefined;
   #foundAt = 0;
-  readonly #instances = new Set<LocalInstance>();
+  readonly #instances = new Set<SandboxInstance>();
   readonly #starting = new StartGate();
 
   constructor(options: { readonly limits?: SandboxLimits } = {}) {
@@ -34,6 +34,7 @@ export class LocalRuntime implements SandboxRuntime {
         ...(status.remedy === undefined ? {} : { suggestion: status.remedy }),
       });
     }
+    refuseWhatItCannotHold(spec);
     const limits = mergeLimits(spec.limits, this.#limits);
     return this.#starting.run(signal, async () => {
       const launched = launch({
@@ -44,7 +45,7 @@ export class LocalRuntime implements SandboxRuntime {
         environment: spec.environment,
         canDisableUserNamespaces,
       });
-      const instance = new LocalInstance(launched, limits, status.languages);
+      const instance = createLocalInstance(launched, limits, status.languages);
       this.#instances.add(instance);
       void instance.closed.then(() => this.#instances.delete(instance));
       await instance.ready(signal);
@@ -70,5 +71,22 @@ export class LocalRuntime implements SandboxRuntime {
       if (signal.aborted) this.#findings = undefined;
     }
     return this.#findings ?? probe(signal);
+  }
+}
+
+function refuseWhatItCannotHold({ image, network = "none" }: SandboxSpec): void {
+  if (image !== undefined) {
+    throw new ToolyardError(
+      "runtime_unavailable",
+      "local sandboxes run on the host's own programs: they have no images",
+      {
+        suggestion: "Use the docker runtime, or leave the image out.",
+      },
+    );
+  }
+  if (network !== "none" && network.allow.length > 0) {
+    throw new ToolyardError("runtime_unavailable", "local sandboxes cannot hold a list of hosts that may be reached", {
+      suggestion: 'Ask for the network "none".',
+    });
   }
 }

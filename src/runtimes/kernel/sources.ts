@@ -1,0 +1,36 @@
+import { readFileSync } from "node:fs";
+
+/** The file that the sandbox's python3 runs; the others lie beside it. */
+export const SUPERVISOR_FILE = "supervisor.py";
+
+const NAMES: readonly string[] = [
+  SUPERVISOR_FILE,
+  "supervisor_kernel.py",
+  "supervisor_wire.py",
+  "supervisor_channel.py",
+  "supervisor_frames.py",
+  "supervisor_output.py",
+  "supervisor_processes.py",
+  "python_kernel.py",
+  "python_report.py",
+  "shell_kernel.sh",
+  "node_kernel.mjs",
+];
+
+/** One file of the supervisor. */
+export interface SupervisorSource {
+  readonly name: string;
+  readonly content: Buffer;
+}
+
+let sources: readonly SupervisorSource[] | undefined;
+
+/**
+ * Reads the files that a sandbox needs in one folder, {@link SUPERVISOR_FILE} among them, once.
+ *
+ * Handed over as data, not as a folder: the sandbox's user need not be able to read the one that the server lies in.
+ */
+export function readSupervisorSources(): readonly SupervisorSource[] {
+  sources ??= NAMES.map((name) => ({ name, content: readFileSync(new URL(name, import.meta.url)) }));
+  return sources;
+}

@@ -1,0 +1,146 @@
+import type { Duplex } from "node:stream";
+import { ToolyardError } from "../../core/errors.ts";
+import type {
+  Isolation,
+  Kernel,
+  Language,
+  RuntimeStatus,
+  SandboxExit,
+  SandboxInstance,
+  SandboxLimits,
+} from "../../core/runtime.ts";
+import { type LossCause, SupervisorConnection } from "./connection.ts";
+import { toLostExecution } from "./lost-execution.ts";
+
+// The supervisor kills within 150 ms of a deadline, and the call is answered at its own deadline whatever happens here. Only a
+// supervisor that is silent for much longer does not work any more: on a busy machine a hasty verdict would cost good sessions.
+const GRACE_MS = 2_000;
+const MAX_KERNEL_NAME_LENGTH = 128;
+
+/** How what held a sandbox ended: a process, or a container. */
+export interface HolderExit {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  /** For the log only. */
+  readonly diagnostics?: string;
+}
+
+/** What a supervised sandbox is built over, whatever it runs in. */
+export interface SupervisedOptions {
+  readonly id: string;
+  /** The runtime's name. */
+  readonly runtime: string;
+  readonly isolation: Isolation;
+  readonly image?: string;
+  /** To the supervisor, which has proven who it is. */
+  readonly channel: Duplex;
+  readonly limits: Required<SandboxLimits>;
+  /** What {@link SandboxInstance.openKernel} may open. */
+  readonly languages: RuntimeStatus["languages"];
+  /** Kills the sandbox at once; called exactly once, however the connection ends. */
+  readonly kill: (why: LossCause, message: string) => void;
+  /** Resolves when the sandbox is gone for whatever reason, and never rejects. */
+  readonly ended: Promise<HolderExit>;
+  /** What its runtime adopts it by. */
+  readonly handle?: unknown;
+}
+
+/** A sandbox that a supervisor guards: all that its runtime adds is how it starts and how it is killed. */
+export class SupervisedInstance implements SandboxInstance {
+  readonly id: string;
+  readonly runtime: string;
+  readonly isolation: Isolation;
+  declare readonly image?: string;
+  declare readonly handle?: unknown;
+  readonly closed: Promise<SandboxExit>;
+  readonly #connection: SupervisorConnection;
+  readonly #languages: RuntimeStatus["languages"];
+  readonly #kernels = new Map<string, Language>();
+  #opened = 0;
+
+  constructor(options: SupervisedOptions) {
+    this.id = options.id;
+    this.runtime = options.runtime;
+    this.isolation = options.isolation;
+    if (options.image !== undefined) this.image = options.image;
+    if (options.handle !== undefined) this.handle = options.handle;
+    this.#languages = options.languages;
+    const { channel, limits, kill } = options;
+    this.#connection = new SupervisorConnection(channel, { limits, graceMs: GRACE_MS, kill });
+    this.closed = options.ended.then((exit) => {
+      this.#connection.close("closed", "its supervisor ended");
+      const { lost } = this.#connection;
+      return { reason: lost?.message ?? "it ended", expected: lost?.why === "stopped", ...exit };
+    });
+  }
+
+  /**
+   * Resolves when the supervisor answers; when the signal fires before, the sandbox is killed.
+   *
+   * @throws ToolyardError `cancelled`, or `runtime_unavailable` with what the runtime complained of as the cause.
+   */
+  async ready(signal: AbortSignal): Promise<void> {
+    const abort = () => this.#connection.close("stopped", "its creation was cancelled");
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      await this.#connection.ready;
+    } catch (cause) {
+      const { diagnostics } = await this.closed;
+      if (signal.aborted) throw new ToolyardError("cancelled", "the sandbox's creation was cancelled", { cause });
+      throw new ToolyardError("runtime_unavailable", `the ${this.runtime} sandbox did not start`, {
+        cause: diagnostics === undefined ? cause : new Error(diagnostics, { cause }),
+      });
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  async openKernel(
+    language: Language,
+    _signal: AbortSignal,
+    options: { readonly name?: string } = {},
+  ): Promise<Kernel> {
+    const engine = this.#languages[language];
+    if (engine?.available !== true) {
+      throw new ToolyardError("runtime_unavailable", `${language} cannot run here: ${engine?.reason ?? "no engine"}`, {
+        ...(engine?.remedy === undefined ? {} : { suggestion: engine.remedy }),
+      });
+    }
+    const name = options.name ?? this.#freeName(language);
+    this.#claim(name, language);
+    const connection = this.#connection;
+    return {
+      language,
+      run: (request, hooks) =>
+        connection.execute(name, language, request, hooks).catch((error: unknown) => toLostExecution(error, hooks)),
+      interrupt: () => connection.interrupt(name),
+      stop: () => {
+        this.#kernels.delete(name);
+        return connection.reset(name);
+      },
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#connection.close("stopped", "it was stopped");
+    await this.closed;
+  }
+
+  #freeName(language: Language): string {
+    do this.#opened += 1;
+    while (this.#kernels.has(`${language}-${this.#opened}`));
+    return `${language}-${this.#opened}`;
+  }
+
+  #claim(name: string, language: Language): void {
+    if (name.length > MAX_KERNEL_NAME_LENGTH) {
+      throw new ToolyardError("invalid_input", `a kernel's name has at most ${MAX_KERNEL_NAME_LENGTH} characters`);
+    }
+    const other = this.#kernels.get(name);
+    if (other !== undefined && other !== language) {
+      throw new ToolyardError("invalid_input", `kernel "${name}" runs ${other}, not ${language}`);
+    }
+    this.#kernels.set(name, language);
+  }
+}
