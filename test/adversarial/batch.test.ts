@@ -1,13 +1,15 @@
+import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import CodeBackend from "../../src/backends/code/backend.ts";
 import { Backend } from "../../src/core/backend.ts";
+import type { ToolContext } from "../../src/core/context.ts";
 import { ToolyardError } from "../../src/core/errors.ts";
 import type { SandboxRuntime } from "../../src/core/runtime.ts";
 import { tool } from "../../src/core/tool.ts";
 import { FakeRuntime } from "../../src/runtimes/fake/runtime.ts";
 import { LocalRuntime } from "../../src/runtimes/local/runtime.ts";
 import { createRuntimeSelector } from "../../src/runtimes/selector.ts";
-import { listChildren } from "../kit/child-processes.ts";
+import { isRunning, listChildren } from "../kit/child-processes.ts";
 import { ScriptedBackend } from "../kit/scripted-backend.ts";
 import { testServer } from "../kit/test-server.ts";
 
@@ -45,8 +47,10 @@ class Axe extends Backend {
   }
 
   @tool({ description: "Fall.", allowedCallers: ["code"] })
-  fall(): unknown {
+  async fall(_: object, { signal }: ToolContext): Promise<object> {
     this.#fall();
+    // So that the code has no answer to go on with before it is dead; its end is this call's end.
+    await once(signal, "abort");
     return {};
   }
 }
@@ -159,7 +163,7 @@ describe("E10: a thousand items, of which ten fail and one kills the sandbox", (
           expect(data?.["error"]).toMatchObject({ name: "ValueError", message: String(index) });
         } else expect([...seen, data?.["result"]]).toEqual([index, null, "ok", index * 2]);
       }
-      expect(listChildren().filter((child) => !before.has(child))).toEqual([]);
+      await expect.poll(() => listChildren().filter((child) => !before.has(child) && isRunning(child))).toEqual([]);
     },
   );
 });
