@@ -1,5 +1,6 @@
 import type { CallOptions } from "./caller.ts";
 import type { Outcome } from "./errors.ts";
+import type { SessionPorts } from "./exposed-port.ts";
 import type { ToolResult } from "./result.ts";
 import type { Session } from "./session.ts";
 
@@ -51,6 +52,8 @@ export interface ToolContext<D = void> {
   output(stream: "stdout" | "stderr", text: string): void;
   /** Reports that the result, though delivered, is a failure of the model's own work (its code raised, say). */
   setOutcome(outcome: Extract<Outcome, "ok" | "tool_error" | "limit">): void;
+  /** Opens ports of the session's sandbox to the outside; absent without a session, and in a worker thread. */
+  readonly ports?: SessionPorts | undefined;
   /** Calls another tool of the same worker, inside this call's deadline. */
   call(action: string, params?: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<ToolResult>;
 }

@@ -14,10 +14,31 @@ export interface EventData {
   "call.cancelled": CallFailureData;
   /** A tool ignored its signal and may still be working. */
   "call.abandoned": Readonly<Record<never, never>>;
+  /** A port of the session's sandbox can be reached from outside until `expires_at`. */
+  "port.exposed": { readonly id: string; readonly port: number; readonly expires_at: string };
+  /** `revoked`, `expired` or `session_ended`. */
+  "port.closed": { readonly id: string; readonly port: number; readonly reason: string };
+  /** Somebody came through an exposed port: the first request, or a WebSocket. */
+  "port.connected": { readonly port: number; readonly protocol: "http" | "websocket" };
+  /** A WebSocket through an exposed port is over. */
+  "port.disconnected": { readonly port: number; readonly bytes_in: number; readonly bytes_out: number };
+  /** What passed between a client and the sandbox beside any call; `archive` names the format of a folder. */
+  "file.uploaded": FileTransferData;
+  "file.downloaded": FileTransferData;
+  "file.deleted": { readonly path: string };
   "backend.health": Readonly<Record<string, unknown>>;
   "loop.blocked": { readonly ms: number; readonly tools: readonly string[]; readonly at: string };
   /** Events that the store did not take in time and that are lost; its id is the last one's. */
   "log.gap": { readonly from_id: number; readonly to_id: number };
+}
+
+/** What was transferred of a file or a folder. */
+export interface FileTransferData {
+  readonly path: string;
+  readonly bytes: number;
+  readonly archive?: string;
+  /** Why it did not come to its end; absent for a whole one. */
+  readonly error?: string;
 }
 
 /** How a call failed. */

@@ -1,6 +1,7 @@
 import type { CallerKind, CallOptions } from "../core/caller.ts";
 import type { ToolContext } from "../core/context.ts";
 import type { ToolyardError, Outcome } from "../core/errors.ts";
+import type { SessionPorts } from "../core/exposed-port.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Session } from "../core/session.ts";
 import type { Ticket } from "./admission-lane.ts";
@@ -149,6 +150,11 @@ export class CallContext implements ToolContext<never> {
 
   get timeLeftMs(): number {
     return this.#call.deadline.timeLeftMs;
+  }
+
+  get ports(): SessionPorts | undefined {
+    const record = this.#call.lease?.record;
+    return record === undefined ? undefined : this.#executor.portsOf(record);
   }
 
   progress(data: Readonly<Record<string, unknown>>): void {

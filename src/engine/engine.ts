@@ -19,6 +19,7 @@ import { OrphanedCalls } from "./orphaned-calls.ts";
 import { ParamsBudget } from "./params-budget.ts";
 import { ResourceRouter } from "./router.ts";
 import { SessionJournal } from "./session-journal.ts";
+import { ExposedPorts } from "./session-ports.ts";
 import { SteadyTime } from "./steady-time.ts";
 import { Sweeper } from "./sweeper.ts";
 import { LoopWatchdog } from "./watchdog.ts";
@@ -50,6 +51,7 @@ export class Engine {
   readonly admission: Admission;
   readonly executor: ToolExecutor;
   readonly watchdog: LoopWatchdog;
+  readonly ports: ExposedPorts;
   /** Runs calls that carry an idempotency key. */
   readonly calls: KeyedCalls;
   /** Runs calls without a key where the config guesses which of them are repeats. */
@@ -87,6 +89,7 @@ export class Engine {
       bus: this.bus,
       running: () => this.executor.running(),
     });
+    this.ports = new ExposedPorts({ clock, limits, bus: this.bus });
     this.executor = new ToolExecutor({
       catalog: this.catalog,
       router: this.router,
@@ -96,6 +99,7 @@ export class Engine {
       limits,
       logger,
       watchdog: this.watchdog,
+      ports: this.ports,
     });
     const { catalog, executor } = this;
     const idempotency = new Idempotency({ ...kept, store: store.idempotency });

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/context.ts";
 import { type ErrorName, ToolyardError } from "../core/errors.ts";
+import type { SessionPorts } from "../core/exposed-port.ts";
 import type { ToolResult } from "../core/result.ts";
 import { outOfScope } from "../core/scopes.ts";
 import type { Admission } from "./admission.ts";
@@ -17,6 +18,8 @@ import { parseParams } from "./params.ts";
 import { type PlainJson, toPlainJson } from "./plain-json.ts";
 import { Preparation } from "./preparation.ts";
 import type { ResourceRouter } from "./router.ts";
+import type { ExposedPorts } from "./session-ports.ts";
+import type { SessionRecord } from "./session-record.ts";
 import type { LoopWatchdog } from "./watchdog.ts";
 
 export interface ExecutorDeps {
@@ -28,6 +31,7 @@ export interface ExecutorDeps {
   readonly limits: EngineLimits;
   readonly logger: Logger;
   readonly watchdog: LoopWatchdog;
+  readonly ports: ExposedPorts;
 }
 
 /** How long a tool whose signal was aborted may take to say why in its own words, before it is answered for. */
@@ -120,6 +124,10 @@ export class ToolExecutor {
 
   loggerFor(call: Call): Logger {
     return this.#deps.logger.child({ tool: call.entry.fullName, trace_id: call.traceId, call_id: call.id });
+  }
+
+  portsOf(record: SessionRecord): SessionPorts {
+    return this.#deps.ports.of(record);
   }
 
   reportProgress(call: Call, data: Readonly<Record<string, unknown>>): void {

@@ -71,6 +71,11 @@ export interface EngineLimits {
   readonly eventPending: number;
   /** How long an event waits for others to be written with it. */
   readonly eventFlushMs: number;
+  /** How long a way in to an exposed port stays open when its opener does not say, and at most. */
+  readonly portTicketMs: number;
+  readonly maxPortTicketMs: number;
+  /** Ways in to the ports of one session at once. */
+  readonly portsPerSession: number;
   /** Clients that follow the log or a call at once; further ones are refused with 429. */
   readonly streamClients: number;
   /** What is kept of one streamed call for readers that come back, beside its result. */
@@ -126,6 +131,9 @@ export const defaultLimits: EngineLimits = {
   eventLogAgeMs: 604_800_000,
   eventPending: 16_384,
   eventFlushMs: 50,
+  portTicketMs: 3_600_000,
+  maxPortTicketMs: 86_400_000,
+  portsPerSession: 64,
   streamClients: 4_096,
   streamBytes: 8_388_608,
   endedStreamBytes: 67_108_864,

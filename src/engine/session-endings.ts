@@ -35,6 +35,8 @@ export class SessionEndings {
     this.#deps.table.remove(record);
     this.#ending.add(record);
     record.ended = this.#finish(record);
+    for (const tell of [...record.onEnding]) tell();
+    record.onEnding.clear();
   }
 
   /** Waits until the cleanups are over or given up. */

@@ -59,6 +59,8 @@ export class SessionRecord {
   ended: Promise<void> | undefined;
   endReason: EndReason | undefined;
   onDrained: (() => void) | undefined;
+  /** Told at once when it begins to end, while leases still hold it. */
+  readonly onEnding = new Set<() => void>();
 
   constructor(facts: {
     readonly id: string;

@@ -118,6 +118,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   // Before the port opens, so that nobody meets a server that does not know yet what it had.
   await engine.recover();
   const listening = await listen(fetch, { host: options.host, port: options.port, limits: options.http });
+  engine.ports.toUrl = ({ sessionId, port, ticket }) =>
+    `${listening.url}/ports/${encodeURIComponent(sessionId)}/${port}/?ticket=${ticket}`;
   engine.start();
 
   const stopped = Promise.withResolvers<void>();
