@@ -23,9 +23,28 @@ export interface Availability {
   readonly version?: string;
 }
 
+/** What a pool of started sandboxes holds, and how it has served since the server's start. */
+export interface PoolReport {
+  /** Sandboxes that can be claimed now. */
+  readonly ready: number;
+  readonly starting: number;
+  /** How many it means to hold now: its minimum, and more while claims miss. */
+  readonly target: number;
+  /** Sessions that got a sandbox from memory. */
+  readonly claimed: number;
+  /** Sessions that found none and waited for one to be made. */
+  readonly misses: number;
+  /** Members that died, or did not answer, before anybody claimed them. */
+  readonly evicted: number;
+  /** Failures to make a member, one after another; while there are any it tries ever more rarely. */
+  readonly failures: number;
+}
+
 /** What a runtime found out about this machine. */
 export interface RuntimeStatus extends Availability {
   readonly languages: Readonly<Partial<Record<Language, Availability>>>;
+  /** Only where sandboxes are kept ready. */
+  readonly pool?: PoolReport;
 }
 
 /** What bounds a sandbox. Every value is a maximum, and the runtime's default where it is absent. */

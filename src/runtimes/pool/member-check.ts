@@ -1,0 +1,76 @@
+import { createHash } from "node:crypto";
+import type { Clock } from "../../core/clock.ts";
+import type { SandboxInstance } from "../../core/runtime.ts";
+
+/** The folders that user code can write to. */
+const WRITABLE = ["/workspace", "/tmp", "/dev/shm"];
+const MAX_ENTRIES = 1_000;
+
+/** Whether a sandbox answers within the time; one that cannot be asked is taken for well. Never rejects. */
+export async function answers(instance: SandboxInstance, clock: Clock, withinMs: number): Promise<boolean> {
+  if (instance.ping === undefined) return true;
+  return (await within(clock, withinMs, async (signal) => instance.ping?.(signal))) ?? false;
+}
+
+/**
+ * Describes all that user code can leave behind: files with their modes and sizes, and processes. `undefined` when it cannot
+ * be told, which is equal to nothing.
+ */
+export async function fingerprintOf(
+  instance: SandboxInstance,
+  clock: Clock,
+  withinMs: number,
+): Promise<string | undefined> {
+  const { files } = instance;
+  if (files === undefined || instance.stats === undefined || instance.processes === undefined) return undefined;
+  return within(clock, withinMs, async (signal) => {
+    const lists = await Promise.all(
+      WRITABLE.map((path) => files.list(path, { depth: 32, limit: MAX_ENTRIES }, signal)),
+    );
+    if (lists.some(({ truncated }) => truncated)) return undefined;
+    const [stats, processes] = await Promise.all([instance.stats?.(signal), instance.processes?.(signal)]);
+    const entries = lists.flatMap(({ entries: found }) =>
+      found.map(({ path, kind, mode, sizeBytes, owner }) => [
+        path,
+        kind,
+        mode,
+        kind === "directory" ? 0 : sizeBytes,
+        owner,
+      ]),
+    );
+    const facts = [entries.toSorted(), stats?.pids, processes?.length];
+    return createHash("sha256").update(JSON.stringify(facts)).digest("hex");
+  });
+}
+
+/** Resets a sandbox that was used, and says whether it then is as a fresh one was. Never rejects. */
+export async function renew(
+  instance: SandboxInstance,
+  fresh: string | undefined,
+  clock: Clock,
+  withinMs: number,
+): Promise<boolean> {
+  if (instance.reset === undefined || fresh === undefined) return false;
+  const reset = await within(clock, withinMs, async (signal) => {
+    await instance.reset?.(signal);
+    return true;
+  });
+  return reset === true && (await fingerprintOf(instance, clock, withinMs)) === fresh;
+}
+
+/** Runs work until its time is over; `undefined` then, and when it fails. */
+async function within<T>(clock: Clock, ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+  const end = new AbortController();
+  const { promise: late, resolve } = Promise.withResolvers<undefined>();
+  const cancel = clock.after(ms, () => {
+    end.abort();
+    resolve(undefined);
+  });
+  try {
+    return await Promise.race([work(end.signal), late]);
+  } catch {
+    return undefined;
+  } finally {
+    cancel();
+  }
+}
