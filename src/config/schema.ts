@@ -67,10 +67,27 @@ const SandboxLimits = z
   })
   .prefault({});
 
+/** How many sandboxes are kept started. */
+const Pool = z
+  .strictObject({
+    /** Sandboxes of the runtime's own defaults that are held at all times. */
+    min: z.int().min(0).max(1024).default(1),
+    /** Of all kinds that sessions ask for, together. */
+    max: z.int().min(1).max(1024).default(16),
+    /** Started at once. */
+    parallel: z.int().min(1).max(64).default(4),
+    /** How long it stays grown when no session misses one. */
+    idle_ms: z.int().min(1_000).default(300_000),
+    /** Resets sandboxes that were used, and takes them back when nothing is left in them. */
+    reuse: z.boolean().default(false),
+  })
+  .refine(({ min, max }) => min <= max, { path: ["min"], error: "it is above max" })
+  .optional();
+
 const Runtimes = z.strictObject({
   /** Which runtimes to try, best first; the first that is available serves. */
   order: z.union([z.literal("auto"), z.array(z.enum(RUNTIME_NAMES)).min(1)]).default("auto"),
-  local: z.strictObject({ limits: SandboxLimits }).prefault({}),
+  local: z.strictObject({ limits: SandboxLimits, pool: Pool }).prefault({}),
   quickjs: z
     .strictObject({
       limits: SandboxLimits,

@@ -1,6 +1,7 @@
 import type { Config } from "../config/schema.ts";
 import type { RuntimeSelector, SandboxLimits } from "../core/runtime.ts";
 import type { Logger } from "../core/context.ts";
+import type { PoolOptions } from "../runtimes/pool/warm-pool.ts";
 import { createRuntimeSelector } from "../runtimes/selector.ts";
 import { BUILT_IN } from "./built-in.ts";
 
@@ -16,6 +17,7 @@ export function openRuntimes({ runtimes }: Pick<Config, "runtimes">): RuntimeSel
       limits: toSandboxLimits(quickjs.limits),
       ...(quickjs.spares !== undefined && { spares: quickjs.spares }),
     },
+    pools: { local: toPoolOptions(local.pool) },
   });
 }
 
@@ -38,6 +40,12 @@ export async function reportRuntimes(runtimes: RuntimeSelector, logger: Logger):
   } catch (error) {
     logger.warn({ err: error }, "the runtimes could not be checked");
   }
+}
+
+function toPoolOptions(pool: Config["runtimes"]["local"]["pool"]): PoolOptions | undefined {
+  if (pool === undefined) return undefined;
+  const { idle_ms: idleMs, ...options } = pool;
+  return { ...options, idleMs };
 }
 
 function toSandboxLimits(limits: Config["runtimes"]["local"]["limits"]): SandboxLimits {

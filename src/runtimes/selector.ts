@@ -10,6 +10,8 @@ import {
   type SandboxRuntime,
 } from "../core/runtime.ts";
 import { LocalRuntime } from "./local/runtime.ts";
+import { PooledRuntime } from "./pool/pooled-runtime.ts";
+import type { PoolOptions } from "./pool/warm-pool.ts";
 import { QuickJsRuntime } from "./quickjs/runtime.ts";
 
 /** The order of automatic choice: the strongest isolation that is likely to be there first. */
@@ -23,6 +25,8 @@ export interface SelectorOptions {
   readonly local?: { readonly limits?: SandboxLimits };
   /** The same for QuickJS, and how many engines are kept started (1 by default). */
   readonly quickjs?: { readonly limits?: SandboxLimits; readonly spares?: number };
+  /** By a runtime's name: how many of its sandboxes are kept started; none by default. */
+  readonly pools?: Readonly<Record<string, PoolOptions | undefined>>;
   /** Further runtimes, or replacements of the built-in ones by name. */
   readonly runtimes?: readonly SandboxRuntime[];
 }
@@ -31,7 +35,10 @@ export interface SelectorOptions {
 export function createRuntimeSelector(options: SelectorOptions = {}): RuntimeSelector {
   const builtIn = [new LocalRuntime(options.local), new QuickJsRuntime(options.quickjs)];
   const all = new Map<string, SandboxRuntime>();
-  for (const runtime of [...builtIn, ...(options.runtimes ?? [])]) all.set(runtime.name, runtime);
+  for (const runtime of [...builtIn, ...(options.runtimes ?? [])]) {
+    const pool = options.pools?.[runtime.name];
+    all.set(runtime.name, pool === undefined ? runtime : new PooledRuntime(runtime, pool));
+  }
   const names = options.order === undefined || options.order === "auto" ? AUTOMATIC_ORDER : options.order;
   const order = names.flatMap((name) => all.get(name) ?? []);
   return new OrderedSelector(all, order);

@@ -14,7 +14,7 @@ import type {
 } from "../../core/runtime.ts";
 
 /** Where a fault can be placed. */
-export type FakeStep = "check" | "create" | "openKernel" | "run" | "stop";
+export type FakeStep = "check" | "create" | "openKernel" | "run" | "ping" | "reset" | "stop";
 
 /** What happened, in order. */
 export interface FakeRecord {
@@ -164,6 +164,15 @@ export class FakeInstance implements SandboxInstance {
     this.#owner.records.push({ step: "killed", sandbox: this.id });
     this.#close({ reason, expected: false, exitCode: null, signal: "SIGKILL" });
     this.#end.abort();
+  }
+
+  async ping(signal: AbortSignal): Promise<boolean> {
+    await this.#owner.enter({ step: "ping", sandbox: this.id }, signal);
+    return !this.isDead;
+  }
+
+  async reset(signal: AbortSignal): Promise<void> {
+    await this.#owner.enter({ step: "reset", sandbox: this.id }, signal);
   }
 
   async stop(): Promise<void> {
