@@ -196,6 +196,19 @@ export interface SandboxStats {
   readonly source: "cgroup" | "processes";
 }
 
+/** What only some sandboxes can do, by the name of {@link SandboxInstance}'s own member. */
+export type SandboxAbility =
+  | "exec"
+  | "spawn"
+  | "processes"
+  | "files"
+  | "connect"
+  | "stats"
+  | "reset"
+  | "pause"
+  | "resume"
+  | "ping";
+
 /** A running sandbox. The methods after `closed` are abilities, absent where the runtime has none. */
 export interface SandboxInstance {
   readonly id: string;
@@ -247,6 +260,8 @@ export interface ExecOptions {
 export interface SandboxRuntime {
   readonly name: string;
   readonly isolation: Isolation;
+  /** What its sandboxes can do beside running kernels, for the advice to who asked another one; nothing by default. */
+  readonly abilities?: readonly SandboxAbility[];
   /** Looks what this machine offers; never throws for something missing. Implementations remember the answer for a while. */
   check(signal: AbortSignal): Promise<RuntimeStatus>;
   /** @throws ToolyardError `runtime_unavailable` when it cannot run here. */

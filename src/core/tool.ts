@@ -28,9 +28,11 @@ export interface ToolOptions<P extends z.ZodType = z.ZodType> {
   readonly allowedCallers?: readonly CallerKind[];
   /**
    * Overrides the name that the method gives (`doubleClick` → `double_click`). One with a `:` is a full name under
-   * another prefix; one without, on a backend that has no sessions, is a full name without a prefix.
+   * another prefix; one without, on a backend that has no sessions or with `bare`, is a full name without a prefix.
    */
   readonly name?: string;
+  /** Makes a `name` without a prefix a full one on a backend with sessions too; its calls run in the backend's session. */
+  readonly bare?: boolean;
   /** Left out of listings unless asked for; still callable. */
   readonly hidden?: boolean;
 }
@@ -107,12 +109,22 @@ export function toToolName(method: string): string {
   return method.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** Finds the decorated methods of a backend, nearest class first; an override without `@tool` keeps its tool's definition. */
-export function scanTools(backend: object): ReadonlyMap<string, BoundTool> {
+/**
+ * Finds the decorated methods of a backend, and of objects that hold a part of its tools, nearest class first; an override
+ * without `@tool` keeps its tool's definition.
+ *
+ * @throws TypeError when two methods are one tool.
+ */
+export function scanTools(...owners: readonly object[]): ReadonlyMap<string, BoundTool> {
   const tools = new Map<string, BoundTool>();
+  for (const owner of owners) addTools(tools, owner);
+  return tools;
+}
+
+function addTools(tools: Map<string, BoundTool>, owner: object): void {
   const seen = new Set<string>();
   for (
-    let level = Object.getPrototypeOf(backend);
+    let level = Object.getPrototypeOf(owner);
     level !== null && level !== Object.prototype;
     level = Object.getPrototypeOf(level)
   ) {
@@ -122,16 +134,15 @@ export function scanTools(backend: object): ReadonlyMap<string, BoundTool> {
       if (definition === undefined) continue;
       seen.add(key);
       const name = definition.name ?? toToolName(key);
-      if (tools.has(name)) throw new TypeError(`two methods of ${backend.constructor.name} are the tool "${name}"`);
-      const method: unknown = Reflect.get(backend, key);
+      if (tools.has(name)) throw new TypeError(`two methods of ${owner.constructor.name} are the tool "${name}"`);
+      const method: unknown = Reflect.get(owner, key);
       if (typeof method !== "function") continue;
       tools.set(name, {
         definition,
         name,
         renamed: definition.name !== undefined,
-        invoke: (params, context) => Reflect.apply(method, backend, [params, context]),
+        invoke: (params, context) => Reflect.apply(method, owner, [params, context]),
       });
     }
   }
-  return tools;
 }

@@ -143,7 +143,7 @@ export class Catalog {
 function toFullName({ resource, backend }: Mount, tool: BoundTool): string {
   if (resource !== backend.resource) return `${resource}:${tool.name.replace(":", "_")}`;
   if (tool.name.includes(":")) return tool.name;
-  if (tool.renamed && !hasSessions(backend)) return tool.name;
+  if (tool.renamed && (tool.definition.bare === true || !hasSessions(backend))) return tool.name;
   return `${resource}:${tool.name}`;
 }
 

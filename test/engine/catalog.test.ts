@@ -44,6 +44,26 @@ const errorOf = (work: () => unknown): unknown => {
   }
 };
 
+describe("a bare name", () => {
+  it("needs no prefix on a backend with sessions, save under another name than its own", () => {
+    class Box extends Backend<object> {
+      readonly resource = "box";
+      override async initialize() {
+        return {};
+      }
+      @tool({ description: "Read.", name: "read_file", bare: true })
+      read() {}
+      @tool({ description: "Look.", name: "glance" })
+      look() {}
+    }
+    const own = new Catalog([{ resource: "box", backend: new Box({ config: {} }) }]);
+    expect(own.list().map(({ full_name: name }) => name)).toEqual(["box:glance", "read_file"]);
+    expect(own.resolve("read_file")).toMatchObject({ sessions: true, resourceType: "box" });
+    const other = new Catalog([{ resource: "den", backend: new Box({ config: {} }) }]);
+    expect(other.list().map(({ full_name: name }) => name)).toEqual(["den:glance", "den:read_file"]);
+  });
+});
+
 describe("finding a tool by name", () => {
   const catalog = mount(
     new Desktop({ config: {} }),

@@ -1,5 +1,7 @@
 import type { ActionsOf } from "../../core/action.ts";
-import type CodeBackend from "./backend.ts";
+import type { CodeTools } from "./code-tools.ts";
 
 /** The actions of the code backend, for the typed client. */
-export type CodeActions = ActionsOf<CodeBackend, "code">;
+export interface CodeActions extends CodeToolActions {}
+
+type CodeToolActions = ActionsOf<CodeTools, "code", { resetSandbox: "code:reset" }>;

@@ -1,7 +1,7 @@
 import { ToolyardError } from "../../core/errors.ts";
 import type { Execution, GuestError } from "../../core/runtime.ts";
 import type { OpenKernel } from "./sandboxes.ts";
-import type { LANGUAGES, RunResult } from "./schemas.ts";
+import type { LANGUAGES, RunResult } from "./code-schemas.ts";
 
 const NAMED_LIMITS: Readonly<Record<string, string>> = {
   memory: "the code used more memory than the sandbox has",

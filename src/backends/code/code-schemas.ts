@@ -1,15 +1,14 @@
 import { z } from "zod";
-import { ISOLATION_LEVELS } from "../../core/runtime.ts";
 
 /** The languages of `code:run`; TypeScript runs in JavaScript's kernel after its types are stripped. */
 export const LANGUAGES = ["javascript", "typescript", "python", "bash"] as const;
 
-const KernelName = z
+/** How callers name an interpreter. */
+export const KernelName = z
   .string()
   .min(1)
   .max(64)
   .describe("A name of your own; kernels share nothing but the files of their sandbox.");
-const Limit = (maximum: number) => z.int().min(1).max(maximum);
 
 export const RunParams = z.strictObject({
   language: z.enum(LANGUAGES).default("javascript"),
@@ -63,47 +62,61 @@ export const KernelsResult = z.object({
       language: z.string(),
       runtime: z.string(),
       execution_count: z.int(),
+      busy: z.boolean().describe("Whether code runs in it, or waits for its turn."),
     }),
   ),
 });
 export type KernelsResult = z.infer<typeof KernelsResult>;
 
-/** The backend's entry in the config file; every maximum bounds what a session may ask for. */
-export const CodeConfig = z.strictObject({
-  /** A runtime's name, or `auto`. */
-  runtime: z.string().default("auto"),
-  min_isolation: z.enum(ISOLATION_LEVELS).optional(),
-  memory_mib: Limit(1 << 20).optional(),
-  pids: Limit(1 << 16).optional(),
-  disk_mib: Limit(1 << 20).optional(),
-  output_bytes: Limit(8 << 20).optional(),
-  /** Milliseconds that code may run when the call does not say. */
-  timeout_ms: Limit(86_400_000).default(60_000),
-  max_timeout_ms: Limit(86_400_000).default(600_000),
-  max_memory_mib: Limit(1 << 20).default(2048),
-  max_pids: Limit(1 << 16).default(512),
-  max_disk_mib: Limit(1 << 20).default(1024),
-  max_output_bytes: Limit(8 << 20).default(1024 * 1024),
-  /** Kernels of one session at once. */
-  max_kernels: Limit(256).default(8),
+export const InterruptParams = z.strictObject({
+  kernel: KernelName.optional().describe("The kernel to interrupt; all by default."),
 });
-export type CodeConfig = z.infer<typeof CodeConfig>;
+export const InterruptResult = z.object({
+  interrupted: z.array(z.string()).describe("The names of the kernels in which something ran or waited."),
+});
+export type InterruptResult = z.infer<typeof InterruptResult>;
 
-/** Builds the schema of what a session may set, within the config's maxima. */
-export function createSessionSchema(config: CodeConfig) {
-  return z.strictObject({
-    /** A runtime's name, or `auto`. */
-    runtime: z.string().optional(),
-    /** Refused when no runtime is as strong; never weaker than the config's own. */
-    min_isolation: z.enum(ISOLATION_LEVELS).optional(),
-    memory_mib: Limit(config.max_memory_mib).optional(),
-    pids: Limit(config.max_pids).optional(),
-    disk_mib: Limit(config.max_disk_mib).optional(),
-    output_bytes: Limit(config.max_output_bytes).optional(),
-    /** Milliseconds that code may run when the call does not say. */
-    timeout_ms: Limit(config.max_timeout_ms).optional(),
-    /** Environment variables of user code. */
-    environment: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string().max(32_768)).optional(),
-  });
-}
-export type CodeSessionConfig = z.infer<ReturnType<typeof createSessionSchema>>;
+export const ResetResult = z.object({ reset: z.literal(true) });
+export type ResetResult = z.infer<typeof ResetResult>;
+
+export const StatsResult = z.object({
+  memory_bytes: z.number(),
+  memory_limit_bytes: z.number().nullable(),
+  memory_peak_bytes: z.number().nullable(),
+  cpu_seconds: z.number(),
+  cpus: z.number().nullable().describe("How many processors it may use; null where that is not bounded."),
+  pids: z.int(),
+  pids_limit: z.int().nullable(),
+  disk_bytes: z.number().describe("Of the folders that can be written to."),
+  disk_limit_bytes: z.number().nullable(),
+  uptime_seconds: z.number(),
+  source: z.enum(["cgroup", "processes"]).describe("Where the numbers come from."),
+});
+export type StatsResult = z.infer<typeof StatsResult>;
+
+export const InstallParams = z.strictObject({
+  packages: z
+    .array(
+      z
+        .string()
+        .min(1)
+        .max(512)
+        // One that starts with a dash would be an option of the manager.
+        .regex(/^[^-\s\0][^\0\r\n]*$/, { error: "a package is a name, with a version or without, or a path" }),
+    )
+    .min(1)
+    .max(100)
+    .describe("Names, with a version or without (`pandas==2.2`, `left-pad@1`), or paths of packages in the sandbox."),
+  manager: z.enum(["pip", "npm"]).default("pip"),
+  timeout_ms: z.int().min(1).optional(),
+});
+export const InstallResult = z.object({
+  manager: z.enum(["pip", "npm"]),
+  packages: z.array(z.string()),
+  installed: z.boolean(),
+  exit_code: z.int().nullable(),
+  stdout: z.string(),
+  stderr: z.string(),
+  duration_ms: z.number(),
+});
+export type InstallResult = z.infer<typeof InstallResult>;

@@ -1,0 +1,46 @@
+import type { Language } from "../../core/runtime.ts";
+import { toRunResult } from "./run-result.ts";
+import type { LANGUAGES, RunResult } from "./code-schemas.ts";
+import type { CodeContext } from "./session.ts";
+import { StopSignal } from "./stop-signal.ts";
+
+/** Code and where it is to run. */
+export interface CodeRun {
+  readonly language: (typeof LANGUAGES)[number];
+  readonly code: string;
+  /** The language's own by default. */
+  readonly kernel?: string | undefined;
+  /** The session's by default. */
+  readonly timeoutMs?: number | undefined;
+  readonly maxTimeoutMs: number;
+}
+
+/**
+ * Runs code in a kernel of the call's session, in its turn. The time that it may take begins with the turn.
+ *
+ * @throws ToolyardError `timeout`, `limit_exceeded` or `cancelled` with what the code wrote until then.
+ */
+export async function runCode(run: CodeRun, context: CodeContext): Promise<RunResult> {
+  const { sandboxes, timeoutMs: defaultTimeoutMs } = context.session.data;
+  const wantedMs = Math.min(run.timeoutMs ?? defaultTimeoutMs, run.maxTimeoutMs);
+  const language: Language = run.language === "typescript" ? "javascript" : run.language;
+  return sandboxes.use(run.kernel ?? language, language, context.signal, async (open) => {
+    open.executionCount += 1;
+    const timeoutMs = Math.max(1, Math.min(wantedMs, Math.floor(context.timeLeftMs)));
+    using stop = new StopSignal(context.signal);
+    const execution = await open.kernel.run(
+      {
+        code: run.code,
+        deadlineMs: timeoutMs,
+        ...(run.language === "typescript" ? { dialect: "typescript" } : {}),
+      },
+      {
+        signal: stop.signal,
+        onOutput: (stream, text) => context.output(stream, text),
+        onCall: ({ tool: action, args }, signal) => context.call(action, args, { signal, caller: "code" }),
+      },
+    );
+    if (execution.stateLost) open.executionCount = 0;
+    return toRunResult(execution, { language: run.language, open, timeoutMs });
+  });
+}
