@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { ToolResult } from "./result.ts";
+import type { SandboxAbility } from "./sandbox-ability.ts";
 import type { SandboxFiles } from "./sandbox-files.ts";
 import type { CapturedOutput, CommandResult, CommandSpec, SandboxProcess } from "./sandbox-process.ts";
 
@@ -195,19 +196,6 @@ export interface SandboxStats {
   /** Where the numbers come from. */
   readonly source: "cgroup" | "processes";
 }
-
-/** What only some sandboxes can do, by the name of {@link SandboxInstance}'s own member. */
-export type SandboxAbility =
-  | "exec"
-  | "spawn"
-  | "processes"
-  | "files"
-  | "connect"
-  | "stats"
-  | "reset"
-  | "pause"
-  | "resume"
-  | "ping";
 
 /** A running sandbox. The methods after `closed` are abilities, absent where the runtime has none. */
 export interface SandboxInstance {

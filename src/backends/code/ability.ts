@@ -1,5 +1,6 @@
 import { ToolyardError } from "../../core/errors.ts";
-import type { RuntimeSelector, SandboxAbility, SandboxInstance } from "../../core/runtime.ts";
+import type { RuntimeSelector, SandboxInstance } from "../../core/runtime.ts";
+import type { SandboxAbility } from "../../core/sandbox-ability.ts";
 
 /** A sandbox that surely has some abilities. */
 export type Able<A extends SandboxAbility> = SandboxInstance & Required<Pick<SandboxInstance, A>>;

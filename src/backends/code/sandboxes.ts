@@ -4,12 +4,12 @@ import type {
   Language,
   RuntimeRequest,
   RuntimeSelector,
-  SandboxAbility,
   SandboxExit,
   SandboxInstance,
   SandboxRuntime,
   SandboxSpec,
 } from "../../core/runtime.ts";
+import type { SandboxAbility } from "../../core/sandbox-ability.ts";
 import { type Able, requireAbility } from "./ability.ts";
 import { Turn } from "./turn.ts";
 

@@ -11,6 +11,7 @@ import { type PoolOptions, WarmPool } from "./warm-pool.ts";
 export class PooledRuntime implements SandboxRuntime {
   readonly name: string;
   readonly isolation: Isolation;
+  declare readonly abilities?: NonNullable<SandboxRuntime["abilities"]>;
   declare readonly adopt?: NonNullable<SandboxRuntime["adopt"]>;
   declare readonly reap?: NonNullable<SandboxRuntime["reap"]>;
   readonly #inner: SandboxRuntime;
@@ -23,6 +24,7 @@ export class PooledRuntime implements SandboxRuntime {
     this.isolation = inner.isolation;
     this.#reuse = options.reuse ?? false;
     this.#pool = new WarmPool((spec, signal) => inner.create(spec, signal), options, clock);
+    if (inner.abilities !== undefined) this.abilities = inner.abilities;
     if (inner.adopt !== undefined) this.adopt = inner.adopt.bind(inner);
     if (inner.reap !== undefined) this.reap = inner.reap.bind(inner);
   }
