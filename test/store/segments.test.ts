@@ -1,41 +1,133 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import Database from "better-sqlite3";
-import { describe, expect, it } from "vitest";
-import { mergeSegments, packEvents, SEGMENT_LIMITS } from "../../src/store/sqlite/event-segment.ts";
-import { migrate } from "../../src/store/sqlite/migrate.ts";
-import { SegmentTable } from "../../src/store/sqlite/segment-table.ts";
-import { SegmentTail } from "../../src/store/sqlite/segment-tail.ts";
-import { event, events } from "../kit/store-records.ts";
+import fc from "fast-check";
+import { afterAll, describe, expect, it } from "vitest";
+import { openStore } from "../../src/store/open-store.ts";
+import { splitBatches } from "../../src/store/sqlite/event-files.ts";
+import { SEGMENT_LIMITS } from "../../src/store/sqlite/event-segment.ts";
+import { event, events, ids, readAll } from "../kit/store-records.ts";
+
+const root = mkdtempSync(join(tmpdir(), "toolyard-segments-"));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+let count = 0;
+const newFolder = () => join(root, String((count += 1)));
+const open = (dataDir: string) => openStore({ driver: "sqlite", dataDir });
+const all = { tenant: null };
+const files = (dataDir: string) => readdirSync(join(dataDir, "events"));
+const rows = (dataDir: string) => {
+  const database = new Database(join(dataDir, "toolyard.db"), { readonly: true });
+  const firstIds = database.prepare("SELECT first_id FROM event_segments ORDER BY first_id").pluck().all();
+  database.close();
+  return firstIds;
+};
+
+/** Fills two segments and a part of a third. */
+async function fill(dataDir: string): Promise<number> {
+  const store = await open(dataDir);
+  const total = SEGMENT_LIMITS.events * 2 + 10;
+  for (let id = 1; id <= total; id += 64) await store.events.append(events(id, Math.min(id + 63, total)));
+  await store.close();
+  return total;
+}
 
 describe("event segments", () => {
-  it("hold as many events, and as much of them, as the limits allow", () => {
-    const counts = packEvents(events(1, SEGMENT_LIMITS.events + 1)).map(({ eventCount }) => eventCount);
-    expect(counts).toEqual([SEGMENT_LIMITS.events, 1]);
+  it("are few, also when each event came alone", async () => {
+    const dataDir = newFolder();
+    const store = await open(dataDir);
+    for (const each of events(1, SEGMENT_LIMITS.events + 1)) await store.events.append([each]);
+    await store.close();
+    expect(rows(dataDir)).toEqual([1]);
+    expect(files(dataDir)).toHaveLength(2);
+  });
+
+  it("begin anew when they hold a megabyte, so that one event is never costly to read", async () => {
+    const dataDir = newFolder();
+    const store = await open(dataDir);
     const large = "x".repeat(SEGMENT_LIMITS.bytes / 2);
-    const segments = packEvents([1, 2, 3, 4].map((id) => event(id, { data: { large } })));
-    expect(segments.map(({ firstId, lastId }) => [firstId, lastId])).toEqual([
-      [1, 1],
-      [2, 2],
-      [3, 3],
-      [4, 4],
-    ]);
+    for (const id of [1, 2, 3, 4, 5]) await store.events.append([event(id, { data: { large } })]);
+    await store.close();
+    expect(rows(dataDir)).toEqual([1, 3]);
   });
 
-  it("are the same, merged or written at once", () => {
-    const parts = [events(1, 3), events(4, 4), events(5, 20)].flatMap(packEvents);
-    const [whole] = packEvents(events(1, 20));
-    const { names, ...merged } = mergeSegments(parts);
-    expect({ ...merged, names: names.length }).toEqual({ ...whole, names: whole?.names.length });
+  it("go on after a stop where they ended, in the same file", async () => {
+    const dataDir = newFolder();
+    const total = await fill(dataDir);
+    const store = await open(dataDir);
+    await store.events.append([event(total + 1)]);
+    expect(ids(await readAll(store, all))).toEqual(ids(events(1, total + 1)));
+    await store.close();
+    expect(files(dataDir)).toHaveLength(3);
   });
 
-  it("are few, also when each event came alone", () => {
-    const database = new Database(":memory:");
-    migrate(database);
-    const table = new SegmentTable(database);
-    const tail = new SegmentTail(table);
-    for (const each of events(1, 4_096)) for (const segment of packEvents([each])) tail.push(segment);
-    const sizes = table.newestSizes(10_000);
-    expect(sizes.reduce((sum, { eventCount }) => sum + eventCount, 0)).toBe(4_096);
-    expect(sizes.length).toBeLessThanOrEqual(4_096 / 32);
+  it("go with their files when they are trimmed", async () => {
+    const dataDir = newFolder();
+    const total = await fill(dataDir);
+    const store = await open(dataDir);
+    await store.events.trim({ maxEvents: 20, maxAgeMs: Number.MAX_SAFE_INTEGER / 1_000 }, 1_800_000_000_000);
+    expect(ids(await readAll(store, all))).toEqual(ids(events(total - 19, total)));
+    await store.close();
+    expect(files(dataDir)).toHaveLength(1);
+    expect(ids(await readAll(await open(dataDir), all))).toEqual(ids(events(total - 19, total)));
+  });
+
+  it("forget a file whose segment was trimmed just before the server was killed", async () => {
+    const dataDir = newFolder();
+    const total = await fill(dataDir);
+    const [oldest = ""] = files(dataDir).toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
+    const content = readFileSync(join(dataDir, "events", oldest));
+    const store = await open(dataDir);
+    await store.events.trim({ maxEvents: 20, maxAgeMs: Number.MAX_SAFE_INTEGER / 1_000 }, 1_800_000_000_000);
+    await store.close();
+    writeFileSync(join(dataDir, "events", oldest), content);
+    const again = await open(dataDir);
+    expect(ids(await readAll(again, all))).toEqual(ids(events(total - 19, total)));
+    expect(files(dataDir)).not.toContain(oldest);
+    await again.close();
+  });
+
+  it("lose nothing whose row was not written before the server was killed", async () => {
+    const dataDir = newFolder();
+    const total = await fill(dataDir);
+    const database = new Database(join(dataDir, "toolyard.db"));
+    // As if the last seal had never been committed: its file is there, and the next one too.
+    const lastRow = rows(dataDir).at(-1);
+    database.prepare("DELETE FROM event_segments WHERE first_id = ?").run(lastRow);
+    database.prepare("UPDATE event_head SET last_id = ?").run(Number(lastRow) - 1);
     database.close();
+    const store = await open(dataDir);
+    expect(ids(await readAll(store, all))).toEqual(ids(events(1, total)));
+    await store.events.append([event(total + 1)]);
+    await store.close();
+    expect(ids(await readAll(await open(dataDir), all))).toEqual(ids(events(1, total + 1)));
+  });
+
+  it("end before a batch whose write was cut short or whose bytes are not what was written", async () => {
+    const dataDir = newFolder();
+    const store = await open(dataDir);
+    for (const id of [1, 4, 7]) await store.events.append(events(id, id + 2));
+    await store.close();
+    const path = join(dataDir, "events", files(dataDir)[0] ?? "");
+    const whole = readFileSync(path);
+    const { batches } = splitBatches(whole);
+    expect(batches).toHaveLength(3);
+    const end = (batch: Buffer) => batch.byteOffset - whole.byteOffset + batch.length;
+    const ends = batches.map(end);
+    fc.assert(
+      fc.property(fc.nat(whole.length), fc.option(fc.nat(whole.length - 1)), (length, flipped) => {
+        const damaged = Buffer.from(whole.subarray(0, length));
+        if (flipped !== null && flipped < length) damaged[flipped] = (damaged[flipped] ?? 0) ^ 1;
+        const good = ends.filter((at) => at <= length && (flipped === null || flipped >= length || at <= flipped));
+        expect(splitBatches(damaged)).toEqual({ batches: batches.slice(0, good.length), end: good.at(-1) ?? 0 });
+      }),
+    );
+    writeFileSync(path, whole.subarray(0, -1));
+    const again = await open(dataDir);
+    expect(await again.events.bounds()).toEqual({ firstId: 1, lastId: 6 });
+    await again.events.append(events(7, 8));
+    await again.close();
+    expect(ids(await readAll(await open(dataDir), all))).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 });

@@ -1,12 +1,14 @@
 import type { StoredEvent } from "../../core/store.ts";
 
-// A segment's body is lines: an event's id, a space and its JSON. Most events are the start and the end of one call, right after
-// each other and alike in all but a few fields. Such a pair is one line, `<id> *<start's ts> <end's JSON>`, which halves what the
-// log costs a call; the start is made from the end again when it is read.
+// A segment's body is lines: an event's id, a space and a JSON array of its fields. Most events are the start and the end of one
+// call, right after each other and alike in all but a few fields. Such a pair is one line, `<id> *<the end's fields, and the start's
+// ts>`; the start is made from the end again when it is read. Without the fields' names a line costs half of what an object does.
+// Lines of databases from before have an object in the array's place, and the start's ts before it.
 
 const NEWLINE = 10;
 const SPACE = 32;
 const PAIR = 42;
+const ARRAY = 91;
 
 const ENDS: ReadonlySet<string> = new Set(["call.completed", "call.failed", "call.cancelled"]);
 
@@ -19,9 +21,69 @@ export function toLine(
   const next = events[index + 1];
   if (event === undefined) throw new RangeError(`there is no event ${index}`);
   if (next !== undefined && isPair(event, next)) {
-    return { line: `${event.id} *${event.ts} ${JSON.stringify(next)}\n`, count: 2 };
+    return { line: `${event.id} *${toFields(next, event.ts)}\n`, count: 2 };
   }
-  return { line: `${event.id} ${JSON.stringify(event)}\n`, count: 1 };
+  return { line: `${event.id} ${toFields(event)}\n`, count: 1 };
+}
+
+/** Text that stands in JSON as it is: what nearly all names are, and cheaper to tell than to escape. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+const quote = (text: string | undefined) =>
+  text === undefined ? "null" : PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
+
+/** The fields that most events lack come last, and are left out together. */
+function toFields(event: StoredEvent, startTs?: string): string {
+  const { parent_id: parentId, actor, blobs } = event;
+  const common =
+    `[${quote(event.type)},${quote(event.ts)},${quote(event.tenant)},${quote(event.worker_id)},${quote(event.session_id)},` +
+    `${event.seq ?? null},${quote(event.resource)},${quote(event.call_id)},${quote(event.trace_id)},${JSON.stringify(event.data)}`;
+  if (parentId !== undefined || actor !== undefined || blobs !== undefined)
+    return `${common},${quote(startTs)},${quote(parentId)},${quote(actor)},${JSON.stringify(blobs ?? null)}]`;
+  return startTs === undefined ? `${common}]` : `${common},${quote(startTs)}]`;
+}
+
+type Maybe<T> = T | null | undefined;
+type Fields = readonly [
+  type: StoredEvent["type"],
+  ts: string,
+  tenant: string,
+  workerId: Maybe<string>,
+  sessionId: Maybe<string>,
+  seq: Maybe<number>,
+  resource: Maybe<string>,
+  callId: Maybe<string>,
+  traceId: Maybe<string>,
+  data: StoredEvent["data"],
+  startTs: Maybe<string>,
+  parentId: Maybe<string>,
+  actor: Maybe<NonNullable<StoredEvent["actor"]>>,
+  blobs: Maybe<readonly string[]>,
+];
+
+function toEvent(id: number, fields: Fields): StoredEvent {
+  const [type, ts, tenant, workerId, sessionId, seq, resource, callId, traceId, data, , parentId, actor, blobs] =
+    fields;
+  return {
+    id,
+    type,
+    ts,
+    tenant,
+    ...(isGiven(workerId) && { worker_id: workerId }),
+    ...(isGiven(sessionId) && { session_id: sessionId }),
+    ...(isGiven(seq) && { seq }),
+    ...(isGiven(resource) && { resource }),
+    ...(isGiven(callId) && { call_id: callId }),
+    ...(isGiven(traceId) && { trace_id: traceId }),
+    data,
+    ...(isGiven(parentId) && { parent_id: parentId }),
+    ...(isGiven(actor) && { actor }),
+    ...(isGiven(blobs) && { blobs }),
+  };
+}
+
+function isGiven<T>(value: Maybe<T>): value is T {
+  return value !== null && value !== undefined;
 }
 
 /** Whether `toStart` gives back exactly this start. */
@@ -57,12 +119,27 @@ function toStart(id: number, ts: string, end: StoredEvent): StoredEvent {
 export function parseLine(body: Buffer, start: number): readonly StoredEvent[] {
   const end = body.indexOf(NEWLINE, start);
   const at = body.indexOf(SPACE, start) + 1;
+  const id = readId(body, start);
+  const isPair = body[at] === PAIR;
+  const from = isPair ? at + 1 : at;
+  if (body[from] !== ARRAY) return parseOldLine(body, { id, at, end });
   // Only `toLine` writes these lines.
+  const fields = JSON.parse(body.toString("utf8", from, end)) as Fields;
+  if (!isPair) return [toEvent(id, fields)];
+  const event = toEvent(id + 1, fields);
+  return [toStart(id, fields[10] ?? "", event), event];
+}
+
+function parseOldLine(
+  body: Buffer,
+  { id, at, end }: { readonly id: number; readonly at: number; readonly end: number },
+): readonly StoredEvent[] {
+  // Only the version before this one wrote these lines.
   const parse = (from: number) => JSON.parse(body.toString("utf8", from, end)) as StoredEvent;
   if (body[at] !== PAIR) return [parse(at)];
   const json = body.indexOf(SPACE, at) + 1;
   const event = parse(json);
-  return [toStart(readId(body, start), body.toString("latin1", at + 1, json - 1), event), event];
+  return [toStart(id, body.toString("latin1", at + 1, json - 1), event), event];
 }
 
 /** The id of the first event of the line that starts at an offset. */

@@ -8,13 +8,15 @@ export interface Segment {
   readonly eventCount: number;
   readonly firstTs: string;
   readonly newestTs: string;
+  /** Of the lines. */
+  readonly sizeBytes: number;
   /** 32-bit hashes of the names in it, each once: a name whose hash is missing is not in it. */
   readonly names: Buffer;
-  /** A line an event, or a call's start and end together: see event-line.ts. */
+  /** A line an event, or a call's start and end together: see event-line.ts. Empty where a file has it: see event-files.ts. */
   readonly body: Buffer;
 }
 
-/** Where a segment ends: reading one event costs reading its segment. */
+/** Where a segment ends: reading one event costs reading its segment, and writing one holds everything else up. */
 export const SEGMENT_LIMITS = { events: 4_096, bytes: 1_048_576 } as const;
 
 /** The fields that a filter may name. A new one needs a migration that indexes the old segments again. */
@@ -28,63 +30,92 @@ export function hashName(field: Named, name: string): number {
   return hash >>> 0;
 }
 
-/** Packs a batch into as few segments as the limits allow. */
-export function packEvents(events: readonly StoredEvent[]): Segment[] {
-  const segments: Segment[] = [];
-  let start = 0;
-  let length = 0;
-  let lines: string[] = [];
+/** Collects events, oldest first, into what becomes one segment. */
+export class SegmentBuilder {
+  // With repetitions: to look each up costs more than to leave them out at the end.
+  readonly #hashes: number[] = [];
+  readonly #bodies: Buffer[] = [];
+  #firstId = 0;
+  #firstTs = "";
+  #lastId = 0;
+  #newestTs = "";
+  #eventCount = 0;
+  #sizeBytes = 0;
+
+  get eventCount(): number {
+    return this.#eventCount;
+  }
+
+  get sizeBytes(): number {
+    return this.#sizeBytes;
+  }
+
+  get firstTs(): string {
+    return this.#firstTs;
+  }
+
+  get firstId(): number {
+    return this.#firstId;
+  }
+
+  get lastId(): number {
+    return this.#lastId;
+  }
+
+  /** The lines of what was added, in parts, oldest first. */
+  get bodies(): readonly Buffer[] {
+    return this.#bodies;
+  }
+
+  get isFull(): boolean {
+    return this.#eventCount >= SEGMENT_LIMITS.events || this.#sizeBytes >= SEGMENT_LIMITS.bytes;
+  }
+
+  /** Takes events and their lines, as `toLines` made them. */
+  add(events: readonly StoredEvent[], body: Buffer): void {
+    const [first] = events;
+    if (first === undefined) return;
+    if (this.#eventCount === 0) [this.#firstId, this.#firstTs] = [first.id, first.ts];
+    for (const field of NAMED) {
+      // Neighbours often share a name.
+      let previous: string | undefined;
+      for (const event of events) {
+        const name = event[field];
+        if (name !== undefined && name !== previous) this.#hashes.push(hashName(field, name));
+        previous = name;
+      }
+    }
+    for (const { ts } of events) if (ts > this.#newestTs) this.#newestTs = ts;
+    this.#lastId = events.at(-1)?.id ?? this.#lastId;
+    this.#eventCount += events.length;
+    this.#sizeBytes += body.length;
+    this.#bodies.push(body);
+  }
+
+  /** Without the body, which {@link bodies} has. */
+  toSegment(): Segment {
+    return {
+      firstId: this.#firstId,
+      lastId: this.#lastId,
+      eventCount: this.#eventCount,
+      firstTs: this.#firstTs,
+      newestTs: this.#newestTs,
+      sizeBytes: this.#sizeBytes,
+      names: Buffer.from(Uint32Array.from(new Set(this.#hashes)).buffer),
+      body: Buffer.alloc(0),
+    };
+  }
+}
+
+/** Writes a batch as the lines of a segment's body. */
+export function toLines(events: readonly StoredEvent[]): string {
+  let lines = "";
   for (let index = 0; index < events.length; ) {
     const { line, count } = toLine(events, index);
-    const full = index + count - start > SEGMENT_LIMITS.events || length + line.length > SEGMENT_LIMITS.bytes;
-    if (lines.length > 0 && full) {
-      segments.push(pack(events.slice(start, index), lines));
-      [start, length, lines] = [index, 0, []];
-    }
-    lines.push(line);
-    length += line.length;
+    lines += line;
     index += count;
   }
-  if (lines.length > 0) segments.push(pack(start === 0 ? events : events.slice(start), lines));
-  return segments;
-}
-
-function pack(events: readonly StoredEvent[], lines: readonly string[]): Segment {
-  const hashes = new Set<number>();
-  for (const field of NAMED) {
-    // Neighbours often share a name.
-    let previous: string | undefined;
-    for (const event of events) {
-      const name = event[field];
-      if (name !== undefined && name !== previous) hashes.add(hashName(field, name));
-      previous = name;
-    }
-  }
-  const newestTs = events.reduce((newest, { ts }) => (ts > newest ? ts : newest), "");
-  return {
-    firstId: events[0]?.id ?? 0,
-    lastId: events.at(-1)?.id ?? 0,
-    eventCount: events.length,
-    firstTs: events[0]?.ts ?? "",
-    newestTs,
-    names: toBuffer(hashes),
-    body: Buffer.from(lines.join("")),
-  };
-}
-
-/** Makes one segment of neighbours, oldest first. */
-export function mergeSegments(segments: readonly Segment[]): Segment {
-  const hashes = new Set<number>();
-  for (const { names } of segments) for (const hash of toHashes(names)) hashes.add(hash);
-  return {
-    firstId: segments[0]?.firstId ?? 0,
-    lastId: segments.at(-1)?.lastId ?? 0,
-    eventCount: segments.reduce((sum, { eventCount }) => sum + eventCount, 0),
-    firstTs: segments[0]?.firstTs ?? "",
-    newestTs: segments.reduce((newest, { newestTs }) => (newestTs > newest ? newestTs : newest), ""),
-    names: toBuffer(hashes),
-    body: Buffer.concat(segments.map(({ body }) => body)),
-  };
+  return lines;
 }
 
 /** Leaves the oldest events out; the names stay, so that they may name too many. At least one event must be left. */
@@ -107,6 +138,7 @@ export function cutSegment(segment: Segment, count: number): Segment {
     firstId: first?.id ?? 0,
     firstTs: first?.ts ?? "",
     eventCount: segment.eventCount - count,
+    sizeBytes: body.length,
     body,
   };
 }
@@ -116,10 +148,6 @@ export function toHashes(names: Buffer): Uint32Array {
   const hashes = new Uint32Array(names.length / 4);
   new Uint8Array(hashes.buffer).set(names);
   return hashes;
-}
-
-function toBuffer(hashes: ReadonlySet<number>): Buffer {
-  return Buffer.from(Uint32Array.from(hashes).buffer);
 }
 
 /** Says whether a segment with these names may hold a matching event. */
@@ -138,10 +166,8 @@ export function mayMatch(names: Buffer, filter: EventFilter): boolean {
 
 /** The events after an id that may match a filter, oldest first: lines without the rarest name asked for are not even parsed. */
 export function* eventsIn(body: Buffer, filter: EventFilter, afterId: number): Generator<StoredEvent> {
-  const needle =
-    needleFor("call_id", filter.call_id) ??
-    needleFor("session_id", filter.session_id) ??
-    needleFor("worker_id", filter.worker_id);
+  const name = filter.call_id ?? filter.session_id ?? filter.worker_id;
+  const needle = name === undefined ? null : Buffer.from(JSON.stringify(name));
   let start = 0;
   while (start < body.length) {
     if (needle !== null) {
@@ -158,20 +184,16 @@ export function* eventsIn(body: Buffer, filter: EventFilter, afterId: number): G
 
 /** The newest seq of a session in a segment. */
 export function lastSeqIn(body: Buffer, sessionId: string): number | null {
-  const needle = Buffer.from(`"session_id":${JSON.stringify(sessionId)}`);
+  const needle = Buffer.from(JSON.stringify(sessionId));
   let end = body.length;
   while (end > 0) {
     const hit = body.lastIndexOf(needle, end);
     if (hit === -1) return null;
     const start = lineAround(body, hit);
-    // The same text may stand deeper, in the event's data.
+    // The same text may stand for something else.
     const event = parseLine(body, start).findLast(({ session_id: id, seq }) => id === sessionId && seq !== undefined);
     if (event?.seq !== undefined) return event.seq;
     end = start - 1;
   }
   return null;
-}
-
-function needleFor(field: Named, name: string | undefined): Buffer | null {
-  return name === undefined ? null : Buffer.from(`"${field}":${JSON.stringify(name)}`);
 }

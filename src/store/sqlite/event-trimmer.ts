@@ -1,45 +1,64 @@
 import { cutSegment, eventsIn, hashName, lastSeqIn, type Segment, toHashes } from "./event-segment.ts";
+import type { EventFiles } from "./event-files.ts";
 import type { Database } from "./load-driver.ts";
 import type { SegmentTable } from "./segment-table.ts";
 
 /** How many segments go in one write. */
 const PART = 32;
 
+/** What one part of a trim did. */
+export interface TrimmedPart {
+  readonly dropped: number;
+  /** The files that nothing needs any more once the transaction is committed. */
+  readonly files: readonly number[];
+  /** Nothing is left to drop. */
+  readonly finished: boolean;
+}
+
+/** The lines of a segment, from its file or, where it was cut or an older version wrote it, from its row. */
+export function bodyOf(firstId: number, table: SegmentTable, files: EventFiles): Buffer {
+  const body = table.body(firstId);
+  return body === null || body.length === 0 ? Buffer.concat(files.batches(firstId)) : body;
+}
+
 /** Drops the oldest events: whole segments, and the first part of one. */
 export class EventTrimmer {
   readonly #table: SegmentTable;
+  readonly #files: EventFiles;
   readonly #liveSessions;
   readonly #keepSeq;
-  readonly #eventCount;
 
-  constructor(database: Database, table: SegmentTable) {
+  constructor(database: Database, table: SegmentTable, files: EventFiles) {
     this.#table = table;
+    this.#files = files;
     this.#liveSessions = database.prepare<[], string>("SELECT id FROM sessions WHERE state = 'live'").pluck();
     this.#keepSeq = database.prepare<[string, number]>(
       `INSERT INTO event_seqs (session_id, seq) VALUES (?, ?) ON CONFLICT DO UPDATE SET seq = excluded.seq`,
     );
-    this.#eventCount = database.prepare<[], number>("SELECT total(event_count) FROM event_segments").pluck();
   }
 
-  /** Drops some of what is too much or too old; `finished` says that nothing is left to drop. */
-  trimPart(maxEvents: number, oldestTs: string): { readonly dropped: number; readonly finished: boolean } {
-    let excess = Math.max(0, (this.#eventCount.get() ?? 0) - maxEvents);
+  /** Drops some of what is too much or too old, inside a transaction. */
+  trimPart(maxEvents: number, oldestTs: string): TrimmedPart {
+    let excess = Math.max(0, this.#table.countEvents() - maxEvents);
     let dropped = 0;
+    const files: number[] = [];
     let live: ReadonlyMap<number, readonly string[]> | null = null;
     for (let part = 0; part < PART; part += 1) {
       const [outline] = this.#table.from(0, 1);
-      if (outline === undefined || (excess === 0 && outline.firstTs >= oldestTs)) return { dropped, finished: true };
-      const segment = { ...outline, body: this.#table.body(outline.firstId) ?? Buffer.alloc(0) };
+      if (outline === undefined || (excess === 0 && outline.firstTs >= oldestTs))
+        return { dropped, files, finished: true };
+      const segment = { ...outline, body: bodyOf(outline.firstId, this.#table, this.#files) };
       const count = countToDrop(segment, excess, oldestTs);
       live ??= Map.groupBy(this.#liveSessions.all(), (id) => hashName("session_id", id));
       this.#keepSeqs(segment, live);
       this.#table.delete(segment.firstId);
+      files.push(segment.firstId);
       if (count < segment.eventCount) this.#table.insert(cutSegment(segment, count));
       dropped += count;
       excess = Math.max(0, excess - count);
-      if (count < segment.eventCount) return { dropped, finished: true };
+      if (count < segment.eventCount) return { dropped, files, finished: true };
     }
-    return { dropped, finished: false };
+    return { dropped, files, finished: false };
   }
 
   #keepSeqs({ names, body }: Segment, live: ReadonlyMap<number, readonly string[]>): void {

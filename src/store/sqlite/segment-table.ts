@@ -1,13 +1,6 @@
 import type { Database } from "./load-driver.ts";
 import type { Segment } from "./event-segment.ts";
 
-/** All of a segment but what is in it. */
-export interface SegmentSize {
-  readonly firstId: number;
-  readonly eventCount: number;
-  readonly sizeBytes: number;
-}
-
 /** All of a segment but its events. */
 export type SegmentOutline = Omit<Segment, "body">;
 
@@ -19,10 +12,11 @@ export class SegmentTable {
   readonly #insert;
   readonly #delete;
   readonly #body;
-  readonly #whole;
+  readonly #around;
   readonly #after;
   readonly #before;
-  readonly #sizes;
+  readonly #eventCount;
+  readonly #inFiles;
   readonly #oldestId;
   readonly #head;
   readonly #setHead;
@@ -34,8 +28,8 @@ export class SegmentTable {
     );
     this.#delete = database.prepare<[number]>("DELETE FROM event_segments WHERE first_id = ?");
     this.#body = database.prepare<[number], Buffer>("SELECT body FROM event_segments WHERE first_id = ?").pluck();
-    this.#whole = database.prepare<[number], Segment>(
-      `SELECT ${OUTLINE}, body FROM event_segments WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1`,
+    this.#around = database.prepare<[number], SegmentOutline>(
+      `SELECT ${OUTLINE} FROM event_segments WHERE first_id <= ? ORDER BY first_id DESC LIMIT 1`,
     );
     this.#after = database.prepare<[number, number, number], SegmentOutline>(
       `SELECT ${OUTLINE} FROM event_segments
@@ -45,17 +39,15 @@ export class SegmentTable {
     this.#before = database.prepare<[number, number], SegmentOutline>(
       `SELECT ${OUTLINE} FROM event_segments WHERE first_id < ? ORDER BY first_id DESC LIMIT ?`,
     );
-    this.#sizes = database.prepare<[number], SegmentSize>(
-      `SELECT first_id AS firstId, event_count AS eventCount, size_bytes AS sizeBytes FROM event_segments
-       ORDER BY first_id DESC LIMIT ?`,
-    );
+    this.#eventCount = database.prepare<[], number>("SELECT total(event_count) FROM event_segments").pluck();
+    this.#inFiles = database.prepare<[], number>("SELECT first_id FROM event_segments WHERE length(body) = 0").pluck();
     this.#oldestId = database.prepare<[], number>("SELECT min(first_id) FROM event_segments").pluck();
     this.#head = database.prepare<[], number>("SELECT last_id FROM event_head").pluck();
     this.#setHead = database.prepare<[number]>("UPDATE event_head SET last_id = ?");
   }
 
-  insert({ firstId, lastId, eventCount, firstTs, newestTs, names, body }: Segment): void {
-    this.#insert.run(firstId, lastId, eventCount, body.length, firstTs, newestTs, names, body);
+  insert({ firstId, lastId, eventCount, firstTs, newestTs, sizeBytes, names, body }: Segment): void {
+    this.#insert.run(firstId, lastId, eventCount, sizeBytes, firstTs, newestTs, names, body);
   }
 
   delete(firstId: number): void {
@@ -67,8 +59,8 @@ export class SegmentTable {
   }
 
   /** The one segment that an id may be in. */
-  around(id: number): Segment | null {
-    return this.#whole.get(id) ?? null;
+  around(id: number): SegmentOutline | null {
+    return this.#around.get(id) ?? null;
   }
 
   /** Those that hold this id or later ones, oldest first. */
@@ -81,9 +73,14 @@ export class SegmentTable {
     return this.#before.all(firstId, limit);
   }
 
-  /** Of the newest ones, oldest first. */
-  newestSizes(limit: number): SegmentSize[] {
-    return this.#sizes.all(limit).reverse();
+  /** The first events of the segments whose events are in files. */
+  inFiles(): number[] {
+    return this.#inFiles.all();
+  }
+
+  /** Reads a column of every segment: for trims, not for calls. */
+  countEvents(): number {
+    return this.#eventCount.get() ?? 0;
   }
 
   /** `null` for an empty log. */

@@ -2,44 +2,52 @@ import type { EventFilter, EventPage, EventStore, StoredEvent, TrimResult } from
 import { matchesFilter } from "../event-filter.ts";
 import { checkEventOrder } from "../event-order.ts";
 import type { OpenGate } from "../open-gate.ts";
-import { EventTrimmer } from "./event-trimmer.ts";
-import { eventsIn, hashName, lastSeqIn, mayMatch, packEvents, toHashes } from "./event-segment.ts";
+import { bodyOf, EventTrimmer } from "./event-trimmer.ts";
+import type { EventFiles } from "./event-files.ts";
+import { eventsIn, hashName, lastSeqIn, mayMatch, SegmentBuilder, toHashes, toLines } from "./event-segment.ts";
 import type { Database } from "./load-driver.ts";
 import { SegmentTable } from "./segment-table.ts";
-import { SegmentTail } from "./segment-tail.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 /** How much one read does before it ends its page, or lets others go on: outlines looked at, and bytes of events gone through. */
 const READ_LIMITS = { outlines: 1_024, bytes: 4 * 1_048_576 } as const;
 
-/** The event log in segments: one row a batch, and small rows merged. */
+/** How much the newest events may hold while they cannot be moved into the database. */
+const MAX_OPEN_BYTES = 64 * 1_048_576;
+
+/** The event log: segments, a file and a row each, of which the newest is still being written and has no row yet. */
 export class SqliteEvents implements EventStore {
   readonly #gate: OpenGate;
   readonly #queue: WriteQueue;
   readonly #table: SegmentTable;
   readonly #trimmer: EventTrimmer;
+  readonly #files: EventFiles;
   readonly #seqOf;
-  /** Read when first needed, and again after a rollback. */
-  #tail: SegmentTail | null = null;
+  /** The newest segment. */
+  #open = new SegmentBuilder();
+  /** Of all that was ever written. */
+  #lastId: number;
 
-  constructor(gate: OpenGate, queue: WriteQueue, database: Database) {
+  constructor(gate: OpenGate, queue: WriteQueue, database: Database, files: EventFiles) {
     this.#gate = gate;
     this.#queue = queue;
+    this.#files = files;
     this.#table = new SegmentTable(database);
-    this.#trimmer = new EventTrimmer(database, this.#table);
+    this.#trimmer = new EventTrimmer(database, this.#table, files);
     this.#seqOf = database.prepare<[string], number>("SELECT seq FROM event_seqs WHERE session_id = ?").pluck();
-    queue.onRollback(() => (this.#tail = null));
+    this.#lastId = this.#table.lastId;
+    this.#takeUp();
   }
 
   async append(events: readonly StoredEvent[]): Promise<void> {
     this.#gate.check();
-    const segments = packEvents(events);
-    await this.#queue.write(() => {
-      checkEventOrder(events, this.#table.lastId);
-      this.#tail ??= new SegmentTail(this.#table);
-      for (const segment of segments) this.#tail.push(segment);
-      this.#table.lastId = events.at(-1)?.id ?? this.#table.lastId;
-    });
+    checkEventOrder(events, this.#lastId);
+    if (events.length === 0) return;
+    if (this.#open.isFull) this.#sealOrWait();
+    const body = Buffer.from(toLines(events));
+    this.#files.append(events[0]?.id ?? 0, body);
+    this.#lastId = events.at(-1)?.id ?? this.#lastId;
+    this.#open.add(events, body);
   }
 
   async read(filter: EventFilter, options: { readonly afterId: number; readonly limit: number }): Promise<EventPage> {
@@ -52,7 +60,7 @@ export class SqliteEvents implements EventStore {
     for (const { firstId, lastId, names } of outlines) {
       if (bytes > READ_LIMITS.bytes) return { events, throughId };
       if (mayMatch(names, filter)) {
-        const body = this.#table.body(firstId) ?? Buffer.alloc(0);
+        const body = this.#bodyOf(firstId);
         bytes += body.length;
         for (const event of eventsIn(body, filter, options.afterId)) {
           if (!matchesFilter(event, filter)) continue;
@@ -62,16 +70,26 @@ export class SqliteEvents implements EventStore {
       }
       throughId = Math.max(throughId, lastId);
     }
-    const finished = outlines.length < READ_LIMITS.outlines;
-    return { events, throughId: finished ? Math.max(throughId, this.#table.lastId) : throughId };
+    if (outlines.length === READ_LIMITS.outlines) return { events, throughId };
+    if (this.#open.lastId > options.afterId) {
+      for (const body of this.#open.bodies) {
+        for (const event of eventsIn(body, filter, options.afterId)) {
+          if (!matchesFilter(event, filter)) continue;
+          events.push(event);
+          if (events.length === options.limit) return { events, throughId: event.id };
+        }
+      }
+    }
+    return { events, throughId: Math.max(throughId, this.#lastId) };
   }
 
   async get(tenant: string | null, id: number): Promise<StoredEvent | null> {
     this.#gate.check();
-    const segment = this.#table.around(id);
-    if (segment === null || segment.lastId < id) return null;
-    for (const event of eventsIn(segment.body, { tenant }, id - 1)) {
-      return event.id === id && matchesFilter(event, { tenant }) ? event : null;
+    for (const body of this.#bodiesAround(id)) {
+      for (const event of eventsIn(body, { tenant }, id - 1)) {
+        if (event.id === id) return matchesFilter(event, { tenant }) ? event : null;
+        if (event.id > id) return null;
+      }
     }
     return null;
   }
@@ -84,7 +102,14 @@ export class SqliteEvents implements EventStore {
   async lastSeqs(sessionIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
     this.#gate.check();
     const seqs = new Map<string, number>();
-    const wanted = Map.groupBy(new Set(sessionIds), (id) => hashName("session_id", id));
+    const older = new Set(sessionIds);
+    for (const id of sessionIds) {
+      const seq = this.#newestSeq(id);
+      if (seq === null) continue;
+      seqs.set(id, seq);
+      older.delete(id);
+    }
+    const wanted = Map.groupBy(older, (id) => hashName("session_id", id));
     let before = Number.MAX_SAFE_INTEGER;
     while (wanted.size > 0) {
       const outlines = this.#table.before(before, READ_LIMITS.outlines);
@@ -108,12 +133,14 @@ export class SqliteEvents implements EventStore {
     this.#gate.check();
     const oldestTs = new Date(now - keep.maxAgeMs).toISOString();
     let dropped = 0;
+    const reachesNewest = this.#open.eventCount > keep.maxEvents || this.#open.firstTs < oldestTs;
+    if (this.#open.eventCount > 0 && reachesNewest) this.#seal();
     for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- one part at a time, so that calls go on between them
-      const part = await this.#queue.write(() => {
-        this.#tail = null;
-        return this.#trimmer.trimPart(keep.maxEvents, oldestTs);
-      });
+      const part = await this.#queue.write(() =>
+        this.#trimmer.trimPart(Math.max(0, keep.maxEvents - this.#open.eventCount), oldestTs),
+      );
+      for (const firstId of part.files) this.#files.remove(firstId);
       dropped += part.dropped;
       this.#gate.check();
       if (part.finished) return { dropped, firstId: this.#bounds().firstId };
@@ -121,15 +148,69 @@ export class SqliteEvents implements EventStore {
   }
 
   #bounds(): { readonly firstId: number; readonly lastId: number } {
-    const { lastId } = this.#table;
-    return { firstId: this.#table.oldestId() ?? lastId + 1, lastId };
+    const oldestOpen = this.#open.eventCount === 0 ? this.#lastId + 1 : this.#open.firstId;
+    return { firstId: this.#table.oldestId() ?? oldestOpen, lastId: this.#lastId };
+  }
+
+  /** Goes on with the files of an earlier run: the newest has no row, and those that were trimmed may still be there. */
+  #takeUp(): void {
+    const rows = new Set(this.#table.inFiles());
+    for (const firstId of this.#files.list()) {
+      if (firstId <= this.#table.lastId) {
+        if (!rows.has(firstId)) this.#files.remove(firstId);
+        continue;
+      }
+      if (this.#open.eventCount > 0) this.#seal();
+      for (const body of this.#files.batches(firstId)) this.#open.add([...eventsIn(body, { tenant: null }, 0)], body);
+      if (this.#open.eventCount === 0) this.#files.remove(firstId);
+      else this.#files.resume(firstId);
+      this.#lastId = Math.max(this.#lastId, this.#open.lastId);
+    }
+  }
+
+  /** Gives the newest segment its row. */
+  #seal(): void {
+    const segment = this.#open.toSegment();
+    this.#queue.writeNow(() => {
+      this.#table.insert(segment);
+      this.#table.lastId = segment.lastId;
+    });
+    this.#open = new SegmentBuilder();
+    this.#files.close();
+  }
+
+  /** A seal that fails is tried again by the next append, and loses nothing: the events are in their file. */
+  #sealOrWait(): void {
+    try {
+      this.#seal();
+    } catch (error) {
+      if (this.#open.sizeBytes > MAX_OPEN_BYTES) throw error;
+    }
+  }
+
+  #newestSeq(sessionId: string): number | null {
+    for (const body of this.#open.bodies.toReversed()) {
+      const seq = lastSeqIn(body, sessionId);
+      if (seq !== null) return seq;
+    }
+    return null;
+  }
+
+  #bodiesAround(id: number): readonly Buffer[] {
+    if (this.#open.eventCount > 0 && id >= this.#open.firstId) return this.#open.bodies;
+    const outline = this.#table.around(id);
+    return outline === null || outline.lastId < id ? [] : [this.#bodyOf(outline.firstId)];
+  }
+
+  #bodyOf(firstId: number): Buffer {
+    return bodyOf(firstId, this.#table, this.#files);
   }
 
   /** Finds the sessions that a segment has the newest events of, and crosses them off. */
   #collectSeqs(firstId: number, names: Buffer, wanted: Map<number, string[]>, seqs: Map<string, number>): void {
     const hits = toHashes(names).filter((hash) => wanted.has(hash));
     if (hits.length === 0) return;
-    const body = this.#table.body(firstId) ?? Buffer.alloc(0);
+    const body = this.#bodyOf(firstId);
     for (const hash of hits) {
       const missing = (wanted.get(hash) ?? []).filter((id) => {
         const seq = lastSeqIn(body, id);

@@ -2,6 +2,7 @@ import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type Store, StoreError } from "../../core/store.ts";
 import { OpenGate } from "../open-gate.ts";
+import { EventFiles } from "./event-files.ts";
 import { lockFolder } from "./folder-lock.ts";
 import { type Database, type DatabaseConstructor, loadDriver } from "./load-driver.ts";
 import { migrate } from "./migrate.ts";
@@ -15,10 +16,10 @@ import { toStoreError } from "./store-failure.ts";
 import { WriteQueue } from "./write-queue.ts";
 
 /**
- * Keeps the state in `toolyard.db` of a data folder, which only its owner may read, for one server at a time.
+ * Keeps the state in `toolyard.db` of a data folder, and the events in files of its folder `events`, which only its owner may read, for one server at a time.
  * What has resolved survives the end of the process, also by `kill -9`. A power cut or a crash of the operating system may take the
  * last moments with it, since commits do not wait for the disk; it leaves the file whole, and never a part of a write. A file system
- * without working locks (NFS) is not for it. Dropped records leave room inside the file, which does not shrink.
+ * without working locks (NFS) is not for it. Dropped records leave room inside the database, which does not shrink; dropped events take their files along.
  * @throws StoreError `locked`, `newer`, `corrupt` or `unavailable`.
  */
 export async function openSqliteStore(dataDir: string): Promise<Store> {
@@ -35,7 +36,7 @@ export async function openSqliteStore(dataDir: string): Promise<Store> {
   let database: Database | null = null;
   try {
     database = openDatabase(Database, join(dataDir, "toolyard.db"));
-    return createStore(database, unlock);
+    return createStore(database, new EventFiles(join(dataDir, "events")), unlock);
   } catch (error) {
     database?.close();
     unlock();
@@ -78,13 +79,13 @@ function openDatabase(Constructor: DatabaseConstructor, file: string): Database 
   }
 }
 
-function createStore(database: Database, unlock: () => void): Store {
+function createStore(database: Database, files: EventFiles, unlock: () => void): Store {
   const gate = new OpenGate();
   const queue = new WriteQueue(database);
   return {
     name: "sqlite",
     durable: true,
-    events: new SqliteEvents(gate, queue, database),
+    events: new SqliteEvents(gate, queue, database, files),
     idempotency: new SqliteIdempotency(gate, queue, database),
     jobs: new SqliteJobs(gate, queue, database),
     sessions: new SqliteSessions(gate, queue, database),
@@ -93,6 +94,7 @@ function createStore(database: Database, unlock: () => void): Store {
     async close() {
       if (!gate.shut()) return;
       queue.flush();
+      files.close();
       database.close();
       unlock();
     },

@@ -43,6 +43,23 @@ export class WriteQueue {
     });
   }
 
+  /**
+   * Runs work in a transaction of its own, at once, before what waits.
+   *
+   * @throws StoreError when it could not be committed; nothing of it is left then.
+   */
+  writeNow<T>(work: () => T): T {
+    try {
+      this.#begin();
+      const result = work();
+      this.#commit();
+      return result;
+    } catch (cause) {
+      this.#rollBack();
+      throw toStoreError(cause, "The store could not write");
+    }
+  }
+
   /** Writes what waits, now. */
   flush(): void {
     this.#scheduled = false;
