@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { settleRuntimes } from "./plugins/open-runtimes.ts";
 import { loadBackends } from "./plugins/load-backends.ts";
 import { toLimits } from "./config/limits.ts";
 import type { Config } from "./config/schema.ts";
@@ -62,6 +63,9 @@ export async function startToolyard({ config, configDir, logger, ...options }: S
     await store.close();
     throw error;
   });
+  if (runtimes !== undefined) {
+    void server.engine.router.recovery.over().then(() => settleRuntimes(runtimes, config, logger));
+  }
   if (config.warmup.enabled) warmUp(server, config.warmup.resources, logger);
   const stopped = server.stopped.then(async () => {
     await Promise.all([runtimes?.close(), store.close()]);

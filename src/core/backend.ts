@@ -73,7 +73,7 @@ export abstract class Backend<D = void, C = Readonly<Record<string, unknown>>> {
   reset?(session: Session<D>, context: LifecycleContext): Promise<void>;
   /** The sandbox behind a session, for the server's routes to its files, ports and terminals. */
   sandbox?(session: Session<D>): SandboxInstance;
-  /** Says in JSON what `adopt` will need to find the session again; asked once, when an explicit session has been made. */
+  /** Says in JSON, or promises to, what `adopt` will need to find the session again; asked once, when an explicit session has been made. */
   handle?(session: Session<D>): unknown;
   /** Re-attaches to a session that a crashed server left, whose `data` is what `handle` said; `null` when it is lost. */
   adopt?(session: Session, context: LifecycleContext): Promise<D | null>;

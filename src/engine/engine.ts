@@ -120,7 +120,7 @@ export class Engine {
     const ends = await OpenEnds.find(this.#store.events);
     await this.log.open([...leftIds.union(new Set(ends.sessionIds))]);
     ends.tell(this.bus, this.clock, leftIds);
-    await Promise.all([this.#idempotency.recover(), this.jobs.recover(), this.router.recover()]);
+    await Promise.all([this.#idempotency.recover(), this.jobs.recover(), this.router.recovery.run()]);
   }
 
   get stopping(): boolean {

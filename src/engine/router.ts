@@ -25,7 +25,7 @@ import { SessionTimes } from "./session-times.ts";
 export class ResourceRouter {
   readonly #table = new SessionTable();
   readonly #endings: SessionEndings;
-  readonly #recovery: SessionRecovery;
+  readonly recovery: SessionRecovery;
   readonly #lifecycles = new Map<string, Lifecycle>();
   readonly #cleaner: SessionCleaner;
   readonly #initializer: SessionInitializer;
@@ -49,7 +49,7 @@ export class ResourceRouter {
     const table = this.#table;
     const parts = { table, maker: this.#maker, journal, events: this.#events };
     this.#endings = new SessionEndings({ ...parts, cleaner: this.#cleaner });
-    this.#recovery = new SessionRecovery({
+    this.recovery = new SessionRecovery({
       ...parts,
       endings: this.#endings,
       initializer: this.#initializer,
@@ -128,11 +128,6 @@ export class ResourceRouter {
       lease.release();
     }
     return result;
-  }
-
-  /** Takes over the sessions that the last server left; resolves once each is in its worker's place. */
-  recover(): Promise<void> {
-    return this.#recovery.run();
   }
 
   /** Ends a session whose state is gone, so that nobody meets it any more; its worker is told when it comes back. */

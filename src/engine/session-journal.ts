@@ -149,7 +149,7 @@ export class SessionJournal {
       ttlMs,
       createdAt: record.createdAt.getTime(),
       expiresAt: this.#toExpiry(record),
-      handle: this.#toHandle(record),
+      handle: await this.#toHandle(record),
       state: "live",
       endedAt: null,
       instance: this.#deps.instance,
@@ -160,9 +160,10 @@ export class SessionJournal {
     return Math.round(this.#deps.time.now() + record.expiresAt - this.#deps.clock.now());
   }
 
-  #toHandle({ mount, view, autoExtend }: SessionRecord): string | null {
+  async #toHandle({ mount, view, autoExtend }: SessionRecord): Promise<string | null> {
     if (mount?.backend.adopt === undefined) return null;
-    const stored: StoredHandle = { handle: mount.backend.handle?.(view) ?? null, autoExtend };
+    const handle: unknown = await mount.backend.handle?.(view);
+    const stored: StoredHandle = { handle: handle ?? null, autoExtend };
     return JSON.stringify(stored);
   }
 }

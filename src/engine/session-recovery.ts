@@ -23,6 +23,7 @@ export interface SessionRecoveryDeps {
 /** Takes over the explicit sessions that the last server left; those that cannot be taken over are lost, once and for all. */
 export class SessionRecovery {
   readonly #deps: SessionRecoveryDeps;
+  readonly #adoptions: Promise<void>[] = [];
 
   constructor(deps: SessionRecoveryDeps) {
     this.#deps = deps;
@@ -34,6 +35,11 @@ export class SessionRecovery {
     const rows = await journal.live();
     await Promise.all(rows.map((row) => this.#takeOver(row)));
     if (rows.length > 0) logger.info({ sessions: rows.length }, "the last server left sessions behind");
+  }
+
+  /** Resolves once every session that was left is adopted or lost; to be asked after `run`. */
+  async over(): Promise<void> {
+    await Promise.all(this.#adoptions);
   }
 
   async #takeOver(row: SessionRow): Promise<void> {
@@ -51,7 +57,7 @@ export class SessionRecovery {
     const hold: LeaseHolder = { cancel: () => undefined };
     record.holders.add(hold);
     // Registered before any call can wait for it, so that none finds it between.
-    record.ready.then(
+    const adoption = record.ready.then(
       () => {
         record.holders.delete(hold);
         record.activate();
@@ -63,6 +69,7 @@ export class SessionRecovery {
         endings.end(record, "lost");
       },
     );
+    this.#adoptions.push(adoption);
   }
 
   #restore(row: SessionRow): SessionRecord | undefined {

@@ -6,6 +6,7 @@ import { createRuntimeSelector } from "../runtimes/selector.ts";
 import { BUILT_IN } from "./built-in.ts";
 
 const CHECK_MS = 15_000;
+const REAP_MS = 60_000;
 
 /** Makes the places where sandboxes run, as the config orders them; starts and looks for nothing yet. */
 export function openRuntimes({ runtimes }: Pick<Config, "runtimes">): RuntimeSelector {
@@ -42,7 +43,37 @@ export async function reportRuntimes(runtimes: RuntimeSelector, logger: Logger):
   }
 }
 
-function toPoolOptions(pool: Config["runtimes"]["local"]["pool"]): PoolOptions | undefined {
+/**
+ * Removes what earlier processes left in the runtimes and nobody adopted, and starts to fill the pools. To be called once, when
+ * every session of the last server is adopted or lost; never rejects.
+ */
+export async function settleRuntimes(
+  runtimes: RuntimeSelector,
+  config: Pick<Config, "runtimes">,
+  logger: Logger,
+): Promise<void> {
+  await Promise.all(
+    runtimes.names.map(async (name) => {
+      const runtime = runtimes.get?.(name);
+      try {
+        const reaped = await runtime?.reap?.(AbortSignal.timeout(REAP_MS));
+        if (reaped !== undefined && reaped > 0)
+          logger.info({ runtime: name, reaped }, "sandboxes of the last server are gone");
+        if (poolOf(config, name)?.min) await runtime?.warmup?.(AbortSignal.timeout(REAP_MS));
+      } catch (error) {
+        logger.warn({ err: error, runtime: name }, "sandboxes that the last server left could not be removed");
+      }
+    }),
+  );
+}
+
+function poolOf({ runtimes }: Pick<Config, "runtimes">, name: string): PoolConfig {
+  return name === "local" ? runtimes[name].pool : undefined;
+}
+
+type PoolConfig = Config["runtimes"]["local"]["pool"];
+
+function toPoolOptions(pool: PoolConfig): PoolOptions | undefined {
   if (pool === undefined) return undefined;
   const { idle_ms: idleMs, ...options } = pool;
   return { ...options, idleMs };

@@ -1,5 +1,8 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { parseConfig } from "../../src/config/load.ts";
 import type { AnyBackend } from "../../src/core/backend.ts";
 import type { Logger, ToolContext } from "../../src/core/context.ts";
@@ -20,11 +23,9 @@ const open: AnyBackend[] = [];
 
 const lifecycle = (signal = new AbortController().signal) => ({ resource: "unruly", logger, signal });
 
-async function mount(): Promise<AnyBackend> {
-  const config = parseConfig('{"resources": {"unruly": {"backend": "./unruly.ts#Unruly", "thread": true}}}', {
-    file: "t.json",
-    environment: {},
-  });
+async function mount(backend = "./unruly.ts#Unruly"): Promise<AnyBackend> {
+  const text = JSON.stringify({ resources: { unruly: { backend, thread: true } } });
+  const config = parseConfig(text, { file: "t.json", environment: {} });
   const [mounted] = await loadBackends(config, { configDir: here, logger });
   if (mounted === undefined) throw new Error("nothing is mounted");
   open.push(mounted.backend);
@@ -76,6 +77,28 @@ afterEach(async () => {
 });
 
 describe("ThreadedBackend", () => {
+  it("F01: says how a session is found again, and adopts it in the thread of another server", async () => {
+    const dir = await mkdtemp(join(tmpdir(), "toolyard-thread-"));
+    onTestFinished(() => rm(dir, { recursive: true }));
+    const facts = { workerId: "w1", tenant: "t1", config: { file: join(dir, "notes") } };
+    const session = { ...facts, id: "s1", name: "s1", resource: "unruly" };
+    const before = await mount("../fixtures/durable.ts");
+    const data = await before.initialize?.({ ...facts, sessionId: "s1" }, lifecycle());
+    await call(before, "note", { session: { ...session, data } });
+    const handle = await before.handle?.({ ...session, data });
+    expect(handle).toEqual(facts.config);
+    await before.shutdown?.(lifecycle());
+
+    const after = await mount("../fixtures/durable.ts");
+    const adopted = await after.adopt?.({ ...session, data: handle }, lifecycle());
+    const again = await call(after, "note", { session: { ...session, data: adopted } });
+    expect(again).toEqual({ lines: 2 });
+    await rm(facts.config.file);
+    expect(await after.adopt?.({ ...session, id: "s2", data: handle }, lifecycle())).toBe(null);
+    const lost = call(after, "note", { session: { ...session, id: "s2", data: null } });
+    await expect(lost).rejects.toMatchObject({ error: "session_lost" });
+  });
+
   it("runs tools in another thread, with the session's data there", async () => {
     const backend = await mount();
     const session = await initialize(backend, "s1");

@@ -6,8 +6,15 @@ import type { RuntimeSelector, SandboxInstance } from "../../core/runtime.ts";
 import type { Session } from "../../core/session.ts";
 import { type BoundTool, scanTools } from "../../core/tool.ts";
 import { CodeTools } from "./code-tools.ts";
-import { CodeConfig, createSessionSchema, toRuntimeRequest, toSandboxSpec } from "./config.ts";
-import { SessionSandboxes } from "./sandboxes.ts";
+import {
+  CodeConfig,
+  type CodeSessionConfig,
+  createSessionSchema,
+  StoredHandle,
+  toRuntimeRequest,
+  toSandboxSpec,
+} from "./config.ts";
+import { type SandboxesOptions, type SandboxHandle, SessionSandboxes } from "./sandboxes.ts";
 import type { CodeSession } from "./session.ts";
 
 /**
@@ -47,20 +54,21 @@ export default class CodeBackend extends Backend<CodeSession> {
 
   override async initialize(request: SessionRequest, { signal }: LifecycleContext): Promise<CodeSession> {
     const config = createSessionSchema(this.#config).parse(request.config);
-    const sandboxes = await SessionSandboxes.open(
-      {
-        selector: this.#selector(),
-        request: toRuntimeRequest(this.#config, config),
-        spec: {
-          sessionId: request.sessionId,
-          workerId: request.workerId,
-          ...toSandboxSpec(this.#config, config),
-        },
-        maxKernels: this.#config.max_kernels,
-      },
-      signal,
-    );
-    return { sandboxes, timeoutMs: config.timeout_ms ?? this.#config.timeout_ms, edits: new Map() };
+    const sandboxes = await SessionSandboxes.open(this.#toOptions(request, config), signal);
+    return this.#toSession(sandboxes, config);
+  }
+
+  override handle({ data }: Session<CodeSession>): SandboxHandle | null {
+    return data.sandboxes.handle;
+  }
+
+  override async adopt(session: Session, { signal }: LifecycleContext): Promise<CodeSession | null> {
+    const handle = StoredHandle.safeParse(session.data).data;
+    if (handle === undefined) return null;
+    const config = createSessionSchema(this.#config).parse(session.config);
+    const options = this.#toOptions({ sessionId: session.id, workerId: session.workerId }, config);
+    const sandboxes = await SessionSandboxes.adopt(options, handle, signal);
+    return sandboxes && this.#toSession(sandboxes, config);
   }
 
   override async cleanup(session: Session<CodeSession | undefined>): Promise<void> {
@@ -80,6 +88,20 @@ export default class CodeBackend extends Backend<CodeSession> {
   override sandbox({ data }: Session<CodeSession>): SandboxInstance {
     data.sandboxes.assertAlive();
     return data.sandboxes.box;
+  }
+
+  #toOptions(owner: Pick<SessionRequest, "sessionId" | "workerId">, config: CodeSessionConfig): SandboxesOptions {
+    const { sessionId, workerId } = owner;
+    return {
+      selector: this.#selector(),
+      request: toRuntimeRequest(this.#config, config),
+      spec: { sessionId, workerId, ...toSandboxSpec(this.#config, config) },
+      maxKernels: this.#config.max_kernels,
+    };
+  }
+
+  #toSession(sandboxes: SessionSandboxes, config: CodeSessionConfig): CodeSession {
+    return { sandboxes, timeoutMs: config.timeout_ms ?? this.#config.timeout_ms, edits: new Map() };
   }
 
   #selector(): RuntimeSelector {

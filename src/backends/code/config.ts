@@ -80,6 +80,9 @@ export function createSessionSchema(config: CodeConfig) {
 }
 export type CodeSessionConfig = z.infer<ReturnType<typeof createSessionSchema>>;
 
+/** What the server's store kept of a session, for its adoption. */
+export const StoredHandle = z.object({ runtime: z.string(), handle: z.unknown() });
+
 /** What a session asks for, where the config's own minimum isolation holds against a weaker wish. */
 export function toRuntimeRequest(config: CodeConfig, session: CodeSessionConfig): RuntimeRequest {
   const own = config.min_isolation;

@@ -29,6 +29,14 @@ export interface SandboxesOptions {
   readonly maxKernels: number;
 }
 
+/** By what a session's box is found again. */
+export interface SandboxHandle {
+  /** The runtime's name. */
+  readonly runtime: string;
+  /** What {@link SandboxInstance.handle} said. */
+  readonly handle: unknown;
+}
+
 interface NamedKernel {
   readonly language: Language;
   readonly opening: Promise<OpenKernel>;
@@ -62,6 +70,26 @@ export class SessionSandboxes {
     const chosen = await options.selector.select(options.request, signal);
     await sandboxes.#create(chosen, signal);
     return sandboxes;
+  }
+
+  /** Takes up the box that an earlier process left; `null` when it is gone. */
+  static async adopt(
+    options: SandboxesOptions,
+    handle: SandboxHandle,
+    signal: AbortSignal,
+  ): Promise<SessionSandboxes | null> {
+    const runtime = options.selector.get?.(handle.runtime);
+    const instance = await runtime?.adopt?.(handle.handle, signal);
+    if (runtime === undefined || instance === undefined || instance === null) return null;
+    const sandboxes = new SessionSandboxes(options);
+    sandboxes.#place(runtime, instance);
+    return sandboxes;
+  }
+
+  /** Of the box, where its runtime can find it again. */
+  get handle(): SandboxHandle | null {
+    const { runtime, handle } = this.box;
+    return handle === undefined ? null : { runtime, handle };
   }
 
   /** The one that commands, files and ports belong to. */
@@ -251,10 +279,14 @@ export class SessionSandboxes {
       await instance.stop();
       throw new ToolyardError("cancelled", "the sandbox was not needed any more when it was ready");
     }
+    this.#place(runtime, instance);
+    return instance;
+  }
+
+  #place(runtime: SandboxRuntime, instance: SandboxInstance): void {
     this.#places.set(runtime.name, { runtime, instance });
     void instance.closed.then((exit) => {
       if (!exit.expected) this.#death ??= exit;
     });
-    return instance;
   }
 }

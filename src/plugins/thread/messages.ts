@@ -25,7 +25,8 @@ export type CallFacts = Pick<ToolContext, "workerId" | "tenant" | "callId" | "tr
 export type Operation =
   | { readonly kind: "warmup" | "shutdown" | "health" }
   | { readonly kind: "initialize"; readonly request: SessionRequest }
-  | { readonly kind: "cleanup" | "reset"; readonly session: SessionFacts }
+  | { readonly kind: "cleanup" | "reset" | "handle"; readonly session: SessionFacts }
+  | { readonly kind: "adopt"; readonly session: SessionFacts; readonly handle: unknown }
   | {
       readonly kind: "tool";
       readonly tool: string;

@@ -19,6 +19,8 @@ export interface ThreadedBackendOptions {
 
 /** Milliseconds after which a health check answers for a thread that is busy. */
 const HEALTH_MS = 500;
+/** Milliseconds that a thread may take to say how a session is found again; its creation waits for that. */
+const HANDLE_MS = 10_000;
 /** Threads that one operation is tried in, when each ends before it begins. */
 const MAX_ATTEMPTS = 3;
 
@@ -59,6 +61,23 @@ export class ThreadedBackend extends Backend<unknown> {
     }
     if (original.cleanup !== undefined || original.initialize !== undefined) {
       this.cleanup = (session, context) => this.#cleanUp(session, context);
+    }
+    if (original.handle !== undefined) {
+      this.handle = async (session) => {
+        this.#requireSession(session.id);
+        const signal = AbortSignal.timeout(HANDLE_MS);
+        return this.#host.run({ kind: "handle", session: toFacts(session) }, { signal, logger });
+      };
+    }
+    if (original.adopt !== undefined) {
+      this.adopt = async (session, context) => {
+        const { data: handle } = session;
+        const adopted = await this.#run({ kind: "adopt", session: toFacts(session), handle }, context);
+        if (adopted !== true) return null;
+        this.#sessions.set(session.id, this.#host.generation);
+        // Its data stays in the thread.
+        return {};
+      };
     }
     if (original.reset !== undefined) {
       this.reset = async (session, context) => {

@@ -1,5 +1,6 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type { AnyBackend } from "../../core/backend.ts";
+import type { LifecycleContext } from "../../core/context.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { loadBackendClass } from "../backend-class.ts";
@@ -119,6 +120,10 @@ class BackendWorker implements Channel {
           const cleaned = Promise.resolve(backend.cleanup?.(this.#sessionOf(operation.session), context));
           return cleaned.then(() => void this.#sessionData.delete(operation.session.id));
         }
+        case "handle":
+          return backend.handle?.(this.#sessionOf(operation.session));
+        case "adopt":
+          return this.#adopt(operation.session, operation.handle, context);
         case "reset":
           return backend.reset?.(this.#sessionOf(operation.session), context);
         case "tool": {
@@ -133,6 +138,14 @@ class BackendWorker implements Channel {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** Answers whether there was anything to adopt. */
+  async #adopt(session: SessionFacts, handle: unknown, context: LifecycleContext): Promise<boolean> {
+    const data: unknown = await this.#backend.adopt?.({ ...session, data: handle }, context);
+    if (data === null || data === undefined) return false;
+    this.#sessionData.set(session.id, data);
+    return true;
   }
 
   #sessionOf(facts: SessionFacts): SessionFacts & { readonly data: unknown } {
