@@ -28,6 +28,11 @@ export interface LogPage {
 
 /** Events of no tenant belong to the one of servers without keys. */
 const NO_TENANT = "default";
+const FIRST = { first: true, last: false } as const;
+const LAST = { first: false, last: true } as const;
+const BETWEEN = { first: false, last: false } as const;
+const placeOf = (type: string) => (type === "session.created" ? FIRST : type === "session.ended" ? LAST : BETWEEN);
+
 const WINDOW_EVENTS = 4_096;
 const TRIM_INTERVAL_MS = 30_000;
 const STOP_GRACE_MS = 2_000;
@@ -156,7 +161,7 @@ export class EventLog {
     if (type === "call.output") return;
     const stored: StoredEvent = {
       id: this.#nextId,
-      seq: sessionId === undefined ? undefined : this.#sequences.next(sessionId, type === "session.ended"),
+      seq: sessionId === undefined ? undefined : this.#sequences.next(sessionId, placeOf(type)),
       type,
       ts: event.ts,
       tenant: event.tenant ?? NO_TENANT,

@@ -1,7 +1,7 @@
 import { BoundedMap } from "./bounded-map.ts";
 
 /** Sessions that have ended and whose late events still count on: a call may be told of after its session. */
-const ENDED_KEPT = 4_096;
+const ENDED_KEPT = 1_024;
 
 /** Counts the events of each session, without a gap. */
 export class SessionSequences {
@@ -18,10 +18,14 @@ export class SessionSequences {
     for (const [sessionId, seq] of seqs) this.#live.set(sessionId, seq);
   }
 
-  /** The number of the session's next event; `last` when nothing but late calls is to be expected after it. */
-  next(sessionId: string, last: boolean): number {
+  /**
+   * The number of the session's next event; `first` when there can have been none in this run, `last` when nothing but late
+   * calls is to be expected after it.
+   */
+  next(sessionId: string, { first, last }: { readonly first: boolean; readonly last: boolean }): number {
     const live = this.#live.get(sessionId);
-    const ended = live === undefined ? this.#ended.get(sessionId) : undefined;
+    // Not looked for in vain: most sessions are temporary, and an id is new to every map it is looked for in.
+    const ended = live === undefined && !first ? this.#ended.get(sessionId) : undefined;
     const seq = (live ?? ended ?? 0) + 1;
     if (last) this.#live.delete(sessionId);
     if (last || ended !== undefined) this.#ended.set(sessionId, seq);
