@@ -1,4 +1,6 @@
 import type { Duplex } from "node:stream";
+import type { Display } from "./display.ts";
+import type { KernelState, KernelStateOptions } from "./kernel-state.ts";
 import type { ToolResult } from "./result.ts";
 import type { SandboxAbility } from "./sandbox-ability.ts";
 import type { SandboxFiles } from "./sandbox-files.ts";
@@ -60,7 +62,7 @@ export interface SandboxLimits {
   readonly cpus?: number;
   /** Bytes kept of each of stdout and stderr, half from the start and half from the end. */
   readonly outputBytes?: number;
-  /** Bytes of the last expression's value as JSON; a larger one is left out and said to be. */
+  /** Bytes of the last expression's value as JSON, and of all displays; what is over it is left out and said to be. */
   readonly resultBytes?: number;
   /** Calls to tools in one execution. */
   readonly calls?: number;
@@ -127,6 +129,12 @@ export interface Execution {
   readonly text: string | null;
   /** The value was larger than the limit and was left out. */
   readonly valueTruncated: boolean;
+  /** `path: what it was` for each part of the value that JSON cannot hold, `$.x: nan` say, where `$` is the value itself. */
+  readonly lossy: readonly string[];
+  /** What code showed, in order, all of it together within {@link SandboxLimits.resultBytes}. */
+  readonly displays: readonly Display[];
+  /** How many more it showed that were over that limit. */
+  readonly displaysOmitted: number;
   readonly error: GuestError | null;
   /** `memory`, `stack`, `calls` …; only with the status `limit`. */
   readonly limit: string | null;
@@ -178,6 +186,15 @@ export interface Kernel {
   interrupt(): void;
   /** Ends the interpreter and all that it started; idempotent. */
   stop(): Promise<void>;
+  /**
+   * Writes the variables that can be kept to a file in the sandbox, for a snapshot to hold: values by pickling, functions
+   * and classes that cells defined by their source, modules by name. Only Python.
+   *
+   * @throws ToolyardError `execution_error` when it could not be written, `timeout`, `cancelled`, `sandbox_dead`.
+   */
+  dumpState?(path: string, options: KernelStateOptions): Promise<KernelState>;
+  /** Brings back what {@link dumpState} wrote, over what there is, and seeds random numbers anew; throws as it does. */
+  loadState?(path: string, options: Omit<KernelStateOptions, "maxBytes">): Promise<KernelState>;
 }
 
 /** What a sandbox uses now, as its own cgroup counts it (or, without one, the sum of its processes). */

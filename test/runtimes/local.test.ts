@@ -167,8 +167,9 @@ describe.runIf(status.available)("local", () => {
   });
 
   it("A16 bounds poisoned results", async () => {
-    expect(await run(python, "float('nan')")).toMatchObject({ value: null, text: "nan" });
-    expect(await run(python, "c = []; c.append(c); c")).toMatchObject({ value: null, text: "[[...]]" });
+    expect(await run(python, "float('nan')")).toMatchObject({ value: null, text: "nan", lossy: ["$: nan"] });
+    const cycle = { value: [null], text: "[[...]]", lossy: ["$[0]: a cycle"] };
+    expect(await run(python, "c = []; c.append(c); c")).toMatchObject(cycle);
     expect(await run(python, "'x' * 3_000_000")).toMatchObject({ value: null, valueTruncated: true });
     const evil = "class Evil:\n    def __repr__(self): raise RuntimeError('no')\nEvil()";
     expect(await run(python, evil)).toMatchObject({ status: "ok", text: "<Evil: its repr raised RuntimeError>" });

@@ -1,10 +1,16 @@
 import type { Duplex } from "node:stream";
 import { ToolyardError } from "../../core/errors.ts";
-import type { Execution, ExecutionHooks, ExecutionRequest, Language, SandboxLimits } from "../../core/runtime.ts";
+import type { Execution, ExecutionHooks, Language, SandboxLimits } from "../../core/runtime.ts";
 import { encodeFrame, FrameDecoder, ProtocolViolation } from "./frame.ts";
 import { LiveExecution, type PartialExecution } from "./live-execution.ts";
 import { MAX_CODE_LENGTH, toWireLimits } from "./limits.ts";
-import { type HostFrame, parseSandboxFrame, PROTOCOL_VERSION, type SandboxFrame } from "./messages.ts";
+import {
+  type HostFrame,
+  type KernelRequest,
+  parseSandboxFrame,
+  PROTOCOL_VERSION,
+  type SandboxFrame,
+} from "./messages.ts";
 
 /** Why a connection ended: `unresponsive` means that an execution outlived its deadline and the grace after it. */
 export type LossCause = "violation" | "unresponsive" | "closed" | "stopped";
@@ -84,7 +90,7 @@ export class SupervisorConnection {
    * @throws ConnectionLost when the other side died, broke the protocol or did not keep the deadline;
    *   ToolyardError `payload_too_large` for code over {@link MAX_CODE_LENGTH}.
    */
-  execute(kernel: string, language: Language, request: ExecutionRequest, hooks: ExecutionHooks): Promise<Execution> {
+  execute(kernel: string, language: Language, request: KernelRequest, hooks: ExecutionHooks): Promise<Execution> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
     const { code, deadlineMs, dialect } = request;
     if (code.length > MAX_CODE_LENGTH) {

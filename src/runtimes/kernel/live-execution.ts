@@ -2,6 +2,7 @@ import type { Execution, ExecutionHooks, GuestCall, SandboxLimits } from "../../
 import type { CapturedOutput } from "../../core/sandbox-process.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { ToolyardError } from "../../core/errors.ts";
+import { toDisplay } from "./display-frames.ts";
 import { MAX_FRAME_BYTES, ProtocolViolation } from "./frame.ts";
 import type { CallFailure, EndFrame, HostFrame, StreamUsage } from "./messages.ts";
 
@@ -109,6 +110,9 @@ export class LiveExecution {
       value: end.value,
       text: end.text,
       valueTruncated: end.value_truncated,
+      lossy: end.lossy,
+      displays: end.displays.map(toDisplay),
+      displaysOmitted: end.displays_omitted,
       error: end.error,
       limit: end.limit,
       exitCode: end.exit_code,

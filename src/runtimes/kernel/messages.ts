@@ -1,4 +1,5 @@
-import type { ExecutionStatus, GuestError, Language } from "../../core/runtime.ts";
+import type { ExecutionRequest, ExecutionStatus, GuestError, Language } from "../../core/runtime.ts";
+import { parseDisplays, type WireDisplay } from "./display-frames.ts";
 import { ProtocolViolation } from "./frame.ts";
 
 /** The version of the message model that both sides must name. */
@@ -14,6 +15,12 @@ export interface WireLimits {
   readonly calls_in_flight: number;
 }
 
+/** How a kernel takes the code: as TypeScript, or as an order to write or read its state. */
+export type Dialect = "typescript" | "dump_state" | "load_state";
+
+/** What a kernel is to run, the host's own orders included. */
+export type KernelRequest = Omit<ExecutionRequest, "dialect"> & { readonly dialect?: Dialect };
+
 /** What the host sends. `x` names an execution, `k` a kernel, `i` a call within an execution. */
 export type HostFrame =
   | { readonly t: "hello"; readonly v: number; readonly limits: WireLimits }
@@ -24,7 +31,7 @@ export type HostFrame =
       readonly language: Language;
       readonly code: string;
       readonly deadline_ms: number;
-      readonly dialect?: "typescript";
+      readonly dialect?: Dialect;
     }
   | { readonly t: "res"; readonly x: number; readonly i: number; readonly ok: true; readonly value: unknown }
   | {
@@ -62,6 +69,9 @@ export interface EndFrame {
   readonly value: unknown;
   readonly text: string | null;
   readonly value_truncated: boolean;
+  readonly lossy: readonly string[];
+  readonly displays: readonly WireDisplay[];
+  readonly displays_omitted: number;
   readonly error: GuestError | null;
   readonly limit: string | null;
   readonly exit_code: number | null;
@@ -170,6 +180,9 @@ function parseEnd(message: Fields): EndFrame {
     value: message["value"] ?? null,
     text: nullable(message, "text", text),
     value_truncated: flag(message, "value_truncated"),
+    lossy: texts(message, "lossy"),
+    displays: parseDisplays(message["displays"]),
+    displays_omitted: count(message, "displays_omitted"),
     error: nullable(message, "error", guestError),
     limit: nullable(message, "limit", text),
     exit_code: nullable(message, "exit_code", integer),
@@ -227,6 +240,12 @@ function amount(message: Fields, key: string): number {
 function text(message: Fields, key: string): string {
   const value = message[key];
   if (typeof value !== "string") throw wrong(key);
+  return value;
+}
+
+function texts(message: Fields, key: string): readonly string[] {
+  const value = message[key];
+  if (!Array.isArray(value) || !value.every((item) => typeof item === "string")) throw wrong(key);
   return value;
 }
 

@@ -14,11 +14,15 @@ import signal
 import socket
 import struct
 import sys
+import threading
 import types
 
-from python_report import clip, describe, exit_code, flush, render, to_json
+import python_displays
+import python_state
+from python_report import clip, describe, exit_code, flush, render, render_message
+from python_values import to_json
 
-OWN_FILES = {__file__, asyncio.runners.__file__, asyncio.base_events.__file__}
+OWN_FILES = {__file__, python_displays.__file__, python_state.__file__, asyncio.runners.__file__, asyncio.base_events.__file__}
 FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 
@@ -39,11 +43,25 @@ class Channel:
     def __init__(self, fd):
         self.socket = socket.socket(fileno=fd)
         self.buffer = bytearray()
+        self.lock = threading.Lock()
+        # An interrupt within a frame would leave half of it on the wire: it waits.
+        self.sending = self.interrupted = False
 
     def send(self, message):
         payload = json.dumps(message, separators=(",", ":"), allow_nan=False).encode("utf-8", "surrogatepass")
-        self.socket.setblocking(True)
-        self.socket.sendall(struct.pack(">I", len(payload)) + payload)
+        is_main = threading.current_thread() is threading.main_thread()
+        self.sending = self.sending or is_main
+        try:
+            # Threads of user code call tools and show values too.
+            with self.lock:
+                self.socket.setblocking(True)
+                self.socket.sendall(struct.pack(">I", len(payload)) + payload)
+        finally:
+            if is_main:
+                self.sending = False
+        if is_main and self.interrupted:
+            self.interrupted = False
+            raise KeyboardInterrupt
 
     def fill(self):
         data = self.socket.recv(1 << 18)
@@ -80,8 +98,13 @@ class Kernel:
         self.module = types.ModuleType("__main__")
         sys.modules["__main__"] = self.module
         self.globals = self.module.__dict__
+        self.displays = python_displays.Displays(self.send_display, limits["result_bytes"])
         self.globals.update({"__builtins__": builtins, "tools": Tools(self), "ToolError": ToolError})
+        self.globals["display"] = self.displays.display
+        python_displays.install(self.displays)
         self.running = self.interrupted = False
+        # A fork of user code must not speak for this process.
+        self.pid = os.getpid()
         self.x = self.next_call = 0
         self.calls = {}
         self.waiting = []
@@ -139,13 +162,12 @@ class Kernel:
     # -- executions
 
     def serve(self):
-        pid = os.getpid()
         while True:
             for frame in self.channel.frames():
                 # Answers to calls that the code did not wait for come late and are dropped.
                 if frame.get("t") == "exec":
                     done = self.execute(frame)
-                    if os.getpid() != pid:
+                    if os.getpid() != self.pid:
                         # A fork of user code came back from it: it must not speak for its parent.
                         os._exit(0)
                     self.channel.send(done)
@@ -155,37 +177,70 @@ class Kernel:
     def execute(self, frame):
         if self.interrupted:
             # The supervisor killed what the interrupted code had started; uncollected, it would fill the process limit.
-            self.interrupted = False
+            self.interrupted = self.channel.interrupted = False
             reap()
         self.x = frame["x"]
         self.next_call = 0
         self.calls.clear()
         self.waiting.clear()
-        done = {"t": "done", "x": self.x, "value": None, "text": None, "value_truncated": False, "error": None}
+        done = {"t": "done", "x": self.x, "value": None, "text": None, "value_truncated": False, "lossy": [], "error": None}
         # The interrupt may fall anywhere, also between the lines below: each part has its own guard.
         try:
             self.running = True
             try:
-                value = self.run(frame["code"])
-                if value is not None:
-                    done["text"] = clip(render(value))
-                    done["value"], done["value_truncated"] = to_json(value, self.limits["result_bytes"])
+                self.answer(frame, done)
             finally:
                 self.running = False
-        except SystemExit as error:
-            done["exit_code"] = exit_code(error)
-            if done["exit_code"] != 0:
-                done["error"] = {"name": "SystemExit", "message": str(error), "traceback": ""}
         except BaseException as error:
             self.running = False
-            if isinstance(error, MemoryError):
-                done["limit"] = "memory"
-            done["error"] = describe(error, OWN_FILES)
+            self.tell_error(error, done)
         self.running = False
         flush()
         return done
 
-    def run(self, code):
+    def answer(self, frame, done):
+        """Runs what the frame says, and puts its value into the answer."""
+        try:
+            value = self.run(frame)
+            if value is not None:
+                done["text"] = clip(render(value))
+                done["value"], done["value_truncated"], done["lossy"] = to_json(value, self.limits["result_bytes"])
+                self.displays.show_result(value, done["text"])
+        finally:
+            # Whether or not it raised: what was drawn until then is worth seeing.
+            self.displays.show_figures()
+
+    def tell_error(self, error, done):
+        if isinstance(error, SystemExit):
+            done["exit_code"] = exit_code(error)
+            if done["exit_code"] != 0:
+                done["error"] = {"name": "SystemExit", "message": render_message(error), "traceback": ""}
+            return
+        if isinstance(error, MemoryError):
+            done["limit"] = "memory"
+        # Its message is user code's too, and may be as slow.
+        try:
+            self.running = True
+            try:
+                done["error"] = describe(error, OWN_FILES, f"<cell {self.x}>")
+            finally:
+                self.running = False
+        except BaseException:
+            self.running = False
+            done["error"] = {"name": type(error).__name__, "message": "its message took too long", "traceback": ""}
+
+    def send_display(self, display):
+        if os.getpid() == self.pid:
+            self.channel.send({"t": "display", "x": self.x, "display": display})
+
+    def run(self, frame):
+        code = frame["code"]
+        dialect = frame.get("dialect")
+        if dialect == "dump_state":
+            order = json.loads(code)
+            return python_state.dump_state(self.globals, order["path"], order["max_bytes"])
+        if dialect == "load_state":
+            return python_state.load_state(self.globals, json.loads(code)["path"])
         name = f"<cell {self.x}>"
         linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
         tree = compile(code, name, "exec", FLAGS | ast.PyCF_ONLY_AST)
@@ -216,7 +271,10 @@ class Kernel:
         # One that comes late must not end the kernel.
         if self.running:
             self.interrupted = True
-            raise KeyboardInterrupt
+            if self.channel.sending:
+                self.channel.interrupted = True
+            else:
+                raise KeyboardInterrupt
 
 
 def reap():

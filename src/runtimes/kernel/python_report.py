@@ -1,6 +1,5 @@
-"""Tells values and exceptions of user code as text and JSON, bounded whatever they do."""
+"""Tells values and exceptions of user code as text, bounded whatever they do."""
 
-import json
 import sys
 import traceback
 
@@ -24,17 +23,6 @@ def clip(text):
     return f"{text[:half]}\n… {len(text) - 2 * half} characters left out …\n{text[-half:]}"
 
 
-def to_json(value, limit):
-    """Returns the value as JSON holds it and whether it was too large; None where JSON cannot hold it."""
-    try:
-        encoded = json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError, OverflowError):
-        return None, False
-    if len(encoded) > limit:
-        return None, True
-    return json.loads(encoded), False
-
-
 def exit_code(error):
     if error.code is None:
         return 0
@@ -47,29 +35,44 @@ def exit_code(error):
     return 1
 
 
-def describe(error, own_files):
-    """Tells an exception with true line numbers and without the frames of this file."""
+def describe(error, own_files, cell):
+    """Tells an exception with true line numbers and without the frames of this file; the line is one of the cell."""
     try:
+        # First, for what is printed below takes even an interrupt of a slow message for a failed one.
+        message = clip(render_message(error))
         told = traceback.TracebackException(type(error), error, error.__traceback__, limit=-30)
-        line = error.lineno if isinstance(error, SyntaxError) else None
-        part = told
-        while part is not None:
-            part.stack[:] = [frame for frame in part.stack if frame.filename not in own_files]
-            part = part.__cause__ or part.__context__
-        for frame in told.stack:
-            if frame.filename.startswith("<cell "):
-                line = frame.lineno
+        strip(told, own_files)
+        line = error.lineno if isinstance(error, SyntaxError) and error.filename == cell else None
+        # Not from what is told, which leaves out the start of a long stack.
+        for frame, number in traceback.walk_tb(error.__traceback__):
+            if frame.f_code.co_filename == cell:
+                line = number
         text = "".join(told.format())
-        facts = {"name": type(error).__name__, "message": clip(render_message(error)), "traceback": clip(text)}
+        facts = {"name": type(error).__name__, "message": message, "traceback": clip(text)}
         if isinstance(line, int):
             facts["line"] = line
         return facts
-    except BaseException:
+    except Exception:
         return {"name": type(error).__name__, "message": "the exception could not be printed", "traceback": ""}
 
 
+def strip(told, own_files):
+    """Takes our own frames out of an exception, of those that it came from, and of those in its group."""
+    waiting, seen = [told], set()
+    while waiting:
+        part = waiting.pop()
+        if part is None or id(part) in seen:
+            continue
+        seen.add(id(part))
+        part.stack[:] = [frame for frame in part.stack if frame.filename not in own_files]
+        waiting += [part.__cause__, part.__context__, *(getattr(part, "exceptions", None) or [])]
+
+
 def render_message(error):
-    return str(error.msg) if isinstance(error, SyntaxError) else str(error)
+    try:
+        return str(error.msg) if isinstance(error, SyntaxError) else str(error)
+    except Exception as second:
+        return f"<its message raised {type(second).__name__}>"
 
 
 def flush():

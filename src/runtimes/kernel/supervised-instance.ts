@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
 import { ToolyardError } from "../../core/errors.ts";
 import type {
+  ExecutionHooks,
   Isolation,
   Kernel,
   Language,
@@ -10,7 +11,9 @@ import type {
   SandboxLimits,
 } from "../../core/runtime.ts";
 import { type LossCause, SupervisorConnection } from "./connection.ts";
+import { createStateMethods } from "./kernel-state.ts";
 import { toLostExecution } from "./lost-execution.ts";
+import type { KernelRequest } from "./messages.ts";
 
 // The supervisor kills within 150 ms of a deadline, and the call is answered at its own deadline whatever happens here. Only a
 // supervisor that is silent for much longer does not work any more: on a busy machine a hasty verdict would cost good sessions.
@@ -110,10 +113,12 @@ export class SupervisedInstance implements SandboxInstance {
     const name = options.name ?? this.#freeName(language);
     this.#claim(name, language);
     const connection = this.#connection;
+    const execute = (request: KernelRequest, hooks: ExecutionHooks) =>
+      connection.execute(name, language, request, hooks).catch((error: unknown) => toLostExecution(error, hooks));
     return {
       language,
-      run: (request, hooks) =>
-        connection.execute(name, language, request, hooks).catch((error: unknown) => toLostExecution(error, hooks)),
+      run: execute,
+      ...(language === "python" ? createStateMethods(execute) : {}),
       interrupt: () => connection.interrupt(name),
       stop: () => {
         this.#kernels.delete(name);

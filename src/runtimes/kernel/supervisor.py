@@ -109,7 +109,7 @@ class Supervisor:
             self.start(kernel)
             self.kernels[name] = kernel
         self.output.drain(kernel)
-        kernel.begin(message["x"], message["deadline_ms"] / 1000, self.limits["output_bytes"])
+        kernel.begin(message["x"], message["deadline_ms"] / 1000, self.limits)
         self.to_kernel(kernel, kernel.request(message))
 
     def to_kernel(self, kernel, data):
@@ -157,6 +157,8 @@ class Supervisor:
             self.host.send(check_call(kernel, message, self.limits["calls_in_flight"]))
         elif kind == "idle":
             self.host.send(check_idle(kernel, message))
+        elif kind == "display":
+            kernel.displays.add(message)
         elif kind == "done":
             self.on_done(kernel, message)
         else:

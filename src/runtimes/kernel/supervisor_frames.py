@@ -12,6 +12,8 @@ MAX_INTEGER = 2**53 - 1
 MAX_TEXT = 128 * 1024
 # Characters of each stream's end that an `end` keeps when all of it is too large for a frame.
 SHORT_TAIL = 256 * 1024
+MAX_LOSSY = 100
+MAX_LOSSY_TEXT = 400
 # "execution status", with room to spare.
 MAX_LINE = 64
 
@@ -54,10 +56,17 @@ def check_done(message):
     return {
         "value": message.get("value"),
         "value_truncated": message.get("value_truncated") is True,
+        "lossy": check_lossy(message.get("lossy", [])),
         "text": text[:MAX_TEXT] if isinstance(text, str) else None,
         "error": error,
         "exit_code": code if is_count(code) else None,
     }
+
+
+def check_lossy(lossy):
+    if not isinstance(lossy, list) or not all(isinstance(path, str) for path in lossy):
+        raise Violation("a list of what was lost is malformed")
+    return [path[:MAX_LOSSY_TEXT] for path in lossy[:MAX_LOSSY]]
 
 
 def encode_bounded(message):
@@ -73,7 +82,8 @@ def encode_end(kernel, status, facts):
     usage = {stream: capture.finish() for stream, capture in kernel.captures.items()}
     usage["duration_ms"] = round((time.monotonic() - kernel.started) * 1000, 3)
     message = {
-        "t": "end", "x": kernel.x, "status": status, "value": None, "text": None, "value_truncated": False, "error": None,
+        "t": "end", "x": kernel.x, "status": status, "value": None, "text": None, "value_truncated": False, "lossy": [], "error": None,
+        "displays": kernel.displays.shown, "displays_omitted": kernel.displays.omitted,
         "limit": kernel.limit if status == "limit" else None, "exit_code": None, "signal": None,
         **facts, "state_lost": facts.get("state_lost", False) or kernel.lost_before, "usage": usage,
     }  # fmt: skip
@@ -84,7 +94,11 @@ def encode_end(kernel, status, facts):
         tail = usage[stream]["tail"]
         left_out = len(tail[:-SHORT_TAIL].encode("utf-8", "replace"))
         usage[stream] = {**usage[stream], "tail": tail[-SHORT_TAIL:], "omitted": usage[stream]["omitted"] + left_out}
-    return encode({**message, "value": None, "value_truncated": True})
+    frame = encode({**message, "value": None, "value_truncated": True})
+    if len(frame) - 4 <= MAX_FRAME:
+        return frame
+    shown = len(message["displays"]) + message["displays_omitted"]
+    return encode({**message, "value": None, "value_truncated": True, "displays": [], "displays_omitted": shown})
 
 
 class LineDecoder:

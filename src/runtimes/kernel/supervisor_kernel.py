@@ -8,6 +8,7 @@ import signal
 import socket
 import time
 
+from supervisor_displays import Displays
 from supervisor_frames import LineDecoder
 from supervisor_wire import Capture, Decoder, encode
 
@@ -44,6 +45,7 @@ class Kernel:
         self.exit_status = None
         self.x = None
         self.captures = {}
+        self.displays = None
         self.last_call = -1
         # Made and not answered; at least as many as the host counts, which counts an answer before it is sent.
         self.calls_in_flight = 0
@@ -53,10 +55,11 @@ class Kernel:
         # The engine said so just before it aborted.
         self.heap_exhausted = False
 
-    def begin(self, x, seconds, output_bytes):
+    def begin(self, x, seconds, limits):
         """Starts the count of an execution."""
         self.x = x
-        self.captures = {stream: Capture(output_bytes) for stream in ("stdout", "stderr")}
+        self.captures = {stream: Capture(limits["output_bytes"]) for stream in ("stdout", "stderr")}
+        self.displays = Displays(limits["result_bytes"])
         self.last_call = -1
         self.calls_in_flight = 0
         self.stop_reason = self.limit = None
