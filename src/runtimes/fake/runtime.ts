@@ -14,7 +14,7 @@ import type {
 } from "../../core/runtime.ts";
 
 /** Where a fault can be placed. */
-export type FakeStep = "check" | "create" | "openKernel" | "run" | "ping" | "reset" | "stop";
+export type FakeStep = "check" | "create" | "adopt" | "openKernel" | "run" | "ping" | "reset" | "stop";
 
 /** What happened, in order. */
 export interface FakeRecord {
@@ -22,6 +22,7 @@ export interface FakeRecord {
   readonly sandbox?: string;
   readonly language?: Language;
   readonly code?: string;
+  readonly kernel?: string;
 }
 
 /** Plays one execution; what it leaves out is that of an empty success. */
@@ -39,6 +40,8 @@ export interface FakeOptions {
   readonly isolation?: Isolation;
   /** All by default. */
   readonly languages?: readonly Language[];
+  /** Whether sandboxes outlive whoever made them, to be adopted or reaped; not by default. */
+  readonly adoptable?: boolean;
   /** Makes `check` answer with this in place of "available". */
   readonly status?: RuntimeStatus;
   readonly script?: FakeScript;
@@ -56,6 +59,9 @@ export class FakeRuntime implements SandboxRuntime {
   readonly records: FakeRecord[] = [];
   readonly instances: FakeInstance[] = [];
   script: FakeScript;
+  declare readonly adopt?: NonNullable<SandboxRuntime["adopt"]>;
+  declare readonly reap?: NonNullable<SandboxRuntime["reap"]>;
+  readonly adopted = new Set<FakeInstance>();
   readonly #status: RuntimeStatus;
   readonly #faults = new Map<FakeStep, (() => Promise<void>)[]>();
 
@@ -63,6 +69,10 @@ export class FakeRuntime implements SandboxRuntime {
     this.name = options.name ?? "fake";
     this.isolation = options.isolation ?? "none";
     this.script = options.script ?? (() => ({}));
+    if (options.adoptable === true) {
+      this.adopt = (handle, signal) => this.#adopt(handle, signal);
+      this.reap = () => this.#reap();
+    }
     const languages = options.languages ?? ["javascript", "python", "bash"];
     this.#status = options.status ?? {
       available: true,
@@ -92,6 +102,19 @@ export class FakeRuntime implements SandboxRuntime {
     return instance;
   }
 
+  async #adopt(handle: unknown, signal: AbortSignal): Promise<SandboxInstance | null> {
+    await this.enter({ step: "adopt" }, signal);
+    const found = this.instances.find((instance) => instance.id === handle && !instance.isDead);
+    if (found !== undefined) this.adopted.add(found);
+    return found ?? null;
+  }
+
+  async #reap(): Promise<number> {
+    const left = this.instances.filter((instance) => !instance.isDead && !this.adopted.has(instance));
+    await Promise.all(left.map((instance) => instance.stop()));
+    return left.length;
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.instances.map((instance) => instance.stop()));
   }
@@ -116,6 +139,7 @@ export class FakeInstance implements SandboxInstance {
   readonly id: string;
   readonly runtime: string;
   readonly isolation: Isolation;
+  declare readonly handle?: string;
   readonly spec: SandboxSpec;
   readonly closed: Promise<SandboxExit>;
   readonly #owner: FakeRuntime;
@@ -129,6 +153,7 @@ export class FakeInstance implements SandboxInstance {
     this.id = id;
     this.runtime = owner.name;
     this.isolation = owner.isolation;
+    if (owner.adopt !== undefined) this.handle = id;
     this.spec = spec;
     this.closed = new Promise((resolve) => {
       this.#close = resolve;
@@ -139,8 +164,13 @@ export class FakeInstance implements SandboxInstance {
     return this.#end.signal.aborted;
   }
 
-  async openKernel(language: Language, signal: AbortSignal): Promise<Kernel> {
-    await this.#owner.enter({ step: "openKernel", sandbox: this.id, language }, signal);
+  async openKernel(
+    language: Language,
+    signal: AbortSignal,
+    { name: kernel }: { readonly name?: string } = {},
+  ): Promise<Kernel> {
+    const record = { step: "openKernel", sandbox: this.id, language } as const;
+    await this.#owner.enter(kernel === undefined ? record : { ...record, kernel }, signal);
     const engine = this.#status.languages[language];
     if (engine?.available !== true) {
       throw new ToolyardError("runtime_unavailable", `${language} cannot run here: ${engine?.reason ?? "no engine"}`, {
