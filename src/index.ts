@@ -6,8 +6,10 @@ export { Backend, type BackendHealth, type BackendSetup } from "./core/backend.t
 export type { ActionCaller, CallerKind, CallOptions, ToolListing } from "./core/caller.ts";
 export { type Clock, systemClock } from "./core/clock.ts";
 export type { LifecycleContext, Logger, SessionRequest, ToolContext } from "./core/context.ts";
+export type { Display, DisplayedTable } from "./core/display.ts";
 export { type ErrorName, type ErrorOptions, ERRORS, type Outcome, ToolyardError } from "./core/errors.ts";
 export type { Actor, CallFailureData, EventData, EventType } from "./core/events.ts";
+export type { KernelState, KernelStateOptions } from "./core/kernel-state.ts";
 export type { GapEvent, LoggedEvent } from "./core/logged-event.ts";
 export type { Envelope } from "./core/protocol.ts";
 export type { ResultMeta, ToolFailure, ToolResult } from "./core/result.ts";
@@ -23,10 +25,10 @@ export type {
   SandboxInstance,
   SandboxRuntime,
   SandboxSpec,
-  SandboxStats,
 } from "./core/runtime.ts";
 export type * from "./core/sandbox-files.ts";
 export type * from "./core/sandbox-process.ts";
+export type { SandboxStats } from "./core/sandbox-stats.ts";
 export type { Session } from "./core/session.ts";
 export { type CallerInput, type Input, tool, type ToolAnnotations, type ToolOptions } from "./core/tool.ts";
 

@@ -4,6 +4,7 @@ import type { KernelState, KernelStateOptions } from "./kernel-state.ts";
 import type { ToolResult } from "./result.ts";
 import type { SandboxAbility } from "./sandbox-ability.ts";
 import type { SandboxFiles } from "./sandbox-files.ts";
+import type { SandboxStats } from "./sandbox-stats.ts";
 import type { CapturedOutput, CommandResult, CommandSpec, SandboxProcess } from "./sandbox-process.ts";
 
 /** How strongly a runtime keeps code from the host, weakest first; `wasm` is a WebAssembly engine in a process of its own. */
@@ -195,23 +196,6 @@ export interface Kernel {
   dumpState?(path: string, options: KernelStateOptions): Promise<KernelState>;
   /** Brings back what {@link dumpState} wrote, over what there is, and seeds random numbers anew; throws as it does. */
   loadState?(path: string, options: Omit<KernelStateOptions, "maxBytes">): Promise<KernelState>;
-}
-
-/** What a sandbox uses now, as its own cgroup counts it (or, without one, the sum of its processes). */
-export interface SandboxStats {
-  readonly memoryBytes: number;
-  readonly memoryLimitBytes: number | null;
-  readonly memoryPeakBytes: number | null;
-  readonly cpuSeconds: number;
-  readonly cpus: number | null;
-  readonly pids: number;
-  readonly pidsLimit: number | null;
-  /** Of the folders that can be written to. */
-  readonly diskBytes: number;
-  readonly diskLimitBytes: number | null;
-  readonly uptimeSeconds: number;
-  /** Where the numbers come from. */
-  readonly source: "cgroup" | "processes";
 }
 
 /** A running sandbox. The methods after `closed` are abilities, absent where the runtime has none. */

@@ -59,7 +59,7 @@ class Walk:
                 return self.count(None, 4)
             return self.count(float(value), 8)
         if depth > MAX_DEPTH:
-            return self.lose(path, "nested too deeply")
+            raise RecursionError
         if id(value) in self.parents:
             return self.lose(path, "a cycle")
         self.parents.add(id(value))
