@@ -35,10 +35,15 @@ export class DepartedSessions {
   explain(sessionId: string, caller: Caller, resource: string): ToolyardError {
     const departed = this.#byId.get(sessionId);
     if (departed?.place !== toPlace(caller, resource)) {
-      return new ToolyardError("session_not_found", `There is no session ${sessionId}`);
+      return unknownSession(sessionId);
     }
     return departed.reason === "expired"
       ? new ToolyardError("session_expired", `The session ${sessionId} has expired`)
       : new ToolyardError("session_lost", `The session ${sessionId} was lost, and its state with it`);
   }
+}
+
+/** One answer for what never was and for what is another's. */
+export function unknownSession(sessionId: string): ToolyardError {
+  return new ToolyardError("session_not_found", `There is no session ${sessionId}`);
 }

@@ -18,6 +18,7 @@ import { OpenEnds } from "./open-ends.ts";
 import { OrphanedCalls } from "./orphaned-calls.ts";
 import { ParamsBudget } from "./params-budget.ts";
 import { ResourceRouter } from "./router.ts";
+import { SandboxLoans } from "./sandbox-loans.ts";
 import { SessionJournal } from "./session-journal.ts";
 import { ExposedPorts } from "./session-ports.ts";
 import { SteadyTime } from "./steady-time.ts";
@@ -52,6 +53,8 @@ export class Engine {
   readonly executor: ToolExecutor;
   readonly watchdog: LoopWatchdog;
   readonly ports: ExposedPorts;
+  /** Lends the sandboxes of sessions to what is no call. */
+  readonly loans: SandboxLoans;
   /** Runs calls that carry an idempotency key. */
   readonly calls: KeyedCalls;
   /** Runs calls without a key where the config guesses which of them are repeats. */
@@ -89,6 +92,7 @@ export class Engine {
       bus: this.bus,
       running: () => this.executor.running(),
     });
+    this.loans = new SandboxLoans(this.router, clock);
     this.ports = new ExposedPorts({ clock, limits, bus: this.bus });
     this.executor = new ToolExecutor({
       catalog: this.catalog,
@@ -139,7 +143,10 @@ export class Engine {
    */
   stop(options: { readonly force?: boolean } = {}): Promise<number> {
     this.#stopping ??= this.#stop();
-    if (options.force === true) this.executor.cancelAll();
+    if (options.force === true) {
+      this.executor.cancelAll();
+      this.loans.cancelAll();
+    }
     return this.#stopping;
   }
 
@@ -148,7 +155,7 @@ export class Engine {
     this.#pruner.stop();
     this.router.close();
     this.jobs.close();
-    await this.executor.drain();
+    await Promise.all([this.executor.drain(), this.loans.drain(this.limits.drainMs)]);
     const written = Promise.all([this.#idempotency.settled(), this.jobs.settled()]);
     if (!(await settlesWithin(this.clock, written, STORE_WAIT_MS))) {
       this.#logger.error({ wait_ms: STORE_WAIT_MS }, "the store did not write the ends of all calls and jobs in time");

@@ -1,13 +1,14 @@
 import { ToolyardError } from "../core/errors.ts";
 import type { EventBus } from "./bus.ts";
-import { type CancelSource, settlesWithin, untilEnded } from "./deadline.ts";
-import { type Departed, DepartedSessions } from "./departed-sessions.ts";
+import { type CancelSource, settlesWithin } from "./deadline.ts";
+import { DepartedSessions, unknownSession } from "./departed-sessions.ts";
 import { Lifecycle, type LifecycleDeps } from "./lifecycle.ts";
 import { hasSessions, type Mount } from "./mount.ts";
 import { SessionCleaner } from "./session-cleaner.ts";
 import { SessionEndings } from "./session-endings.ts";
 import { SessionEvents } from "./session-events.ts";
 import { SessionInitializer } from "./session-initializer.ts";
+import { SessionLeases } from "./session-leases.ts";
 import type { SessionJournal } from "./session-journal.ts";
 import { SessionMaker } from "./session-maker.ts";
 import { SessionRecovery } from "./session-recovery.ts";
@@ -25,6 +26,7 @@ import { SessionTimes } from "./session-times.ts";
 export class ResourceRouter {
   readonly #table = new SessionTable();
   readonly #endings: SessionEndings;
+  readonly #leases: SessionLeases;
   readonly recovery: SessionRecovery;
   readonly #lifecycles = new Map<string, Lifecycle>();
   readonly #cleaner: SessionCleaner;
@@ -49,6 +51,7 @@ export class ResourceRouter {
     const table = this.#table;
     const parts = { table, maker: this.#maker, journal, events: this.#events };
     this.#endings = new SessionEndings({ ...parts, cleaner: this.#cleaner });
+    this.#leases = new SessionLeases(this.times, this.#endings);
     this.recovery = new SessionRecovery({
       ...parts,
       endings: this.#endings,
@@ -100,9 +103,9 @@ export class ResourceRouter {
       return this.explain(sessionId, caller, resource).then((why) => Promise.reject(why));
     const departed = record === undefined ? this.#departed.lastOf(caller, resource) : undefined;
     record ??= this.#make({ ...caller, resource, config: {} }, true);
-    const lease = this.#lease(record, holder, departed);
+    const lease = this.#leases.take(record, holder, departed);
     if (record.state === "active") return lease;
-    return this.#whenReady(lease, options.deadline);
+    return this.#leases.whenReady(lease, options.deadline);
   }
 
   /**
@@ -115,9 +118,9 @@ export class ResourceRouter {
     if (this.#closed) throw new ToolyardError("shutting_down", "The server is stopping");
     const result = this.#obtain(request);
     this.#departed.forgetLastOf(request, request.resource);
-    const lease = this.#lease(result.record, { cancel: () => undefined });
+    const lease = this.#leases.take(result.record, { cancel: () => undefined });
     try {
-      if (result.record.state !== "active") await this.#whenReady(lease, wait);
+      if (result.record.state !== "active") await this.#leases.whenReady(lease, wait);
       await this.#journal.write(result.record);
     } catch (error) {
       // Who joined meanwhile, a create or a call, keeps the session.
@@ -143,6 +146,25 @@ export class ResourceRouter {
     if (record === undefined || !this.times.isOver(record)) return record;
     this.#expire(record);
     return undefined;
+  }
+
+  /**
+   * Finds a live session of a tenant by its id alone.
+   *
+   * @throws ToolyardError session_not_found; session_expired or session_lost when it was one of the tenant's.
+   */
+  async findById(tenant: string, sessionId: string): Promise<SessionRecord> {
+    const record = this.#table.byId(tenant, sessionId);
+    if (record !== undefined && this.find(record, record.resource) === record) return record;
+    const owner = record ?? (await this.#journal.ownerOf(tenant, sessionId));
+    throw owner === null
+      ? unknownSession(sessionId)
+      : await this.explain(sessionId, { ...owner, tenant }, owner.resource);
+  }
+
+  /** Lists a tenant's live sessions. */
+  listOf(tenant: string): readonly SessionRecord[] {
+    return this.#table.list().filter((record) => record.tenant === tenant && !this.times.isOver(record));
   }
 
   /** Says why a session is not the worker's live one: session_expired, session_lost or session_not_found. */
@@ -253,40 +275,6 @@ export class ResourceRouter {
     } catch (error) {
       if (ToolyardError.is(error)) this.#events.failed(record, error);
       this.#endings.end(record, "failed");
-      throw error;
-    }
-  }
-
-  #lease(record: SessionRecord, holder: LeaseHolder, departed?: Departed): Lease {
-    // Each lease is its own entry, also for a holder that comes twice.
-    const entry: LeaseHolder = { cancel: (reason) => holder.cancel(reason) };
-    record.holders.add(entry);
-    this.times.touch(record);
-    return {
-      record,
-      departed,
-      release: () => {
-        if (!record.holders.delete(entry)) return;
-        this.times.touch(record);
-        if (record.leased) return;
-        record.onDrained?.();
-        if (!record.initialized) this.#abandon(record);
-        else if (record.temporary) this.#endings.end(record, "temporary");
-      },
-    };
-  }
-
-  #abandon(record: SessionRecord): void {
-    record.initialization.cancel(new ToolyardError("cancelled", "Nobody waits for the session any more"));
-    this.#endings.end(record, "cancelled");
-  }
-
-  async #whenReady(lease: Lease, wait: CancelSource): Promise<Lease> {
-    try {
-      await untilEnded(lease.record.ready, wait);
-      return lease;
-    } catch (error) {
-      lease.release();
       throw error;
     }
   }

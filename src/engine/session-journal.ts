@@ -132,6 +132,11 @@ export class SessionJournal {
     return new ToolyardError("session_lost", `The session ${sessionId} was lost, and its state with it`);
   }
 
+  /** Whose a session is or was, for a caller of the tenant that knows only its id. */
+  async ownerOf(tenant: string, sessionId: string): Promise<{ workerId: string; resource: string } | null> {
+    return this.#deps.store.get(tenant, sessionId).catch(() => null);
+  }
+
   async prune(): Promise<void> {
     const { store, time, limits } = this.#deps;
     await store.prune(time.now() - limits.sessionRetentionMs);

@@ -18,7 +18,7 @@ interface WorkerSessions {
 /** Holds the live sessions, one for each worker and resource; a worker without sessions leaves nothing behind. */
 export class SessionTable {
   readonly #workers = new Map<string, WorkerSessions>();
-  readonly #tenants = new Map<string, string>();
+  readonly #byId = new Map<string, SessionRecord>();
   #size = 0;
 
   get workerCount(): number {
@@ -43,7 +43,13 @@ export class SessionTable {
 
   /** Whose a live session is, by its id; for the audit, never for an answer. */
   tenantOf(sessionId: string): string | undefined {
-    return this.#tenants.get(sessionId);
+    return this.#byId.get(sessionId)?.tenant;
+  }
+
+  /** Finds a live session of a tenant by its id. */
+  byId(tenant: string, sessionId: string): SessionRecord | undefined {
+    const record = this.#byId.get(sessionId);
+    return record?.tenant === tenant ? record : undefined;
   }
 
   /** Counts the worker's sessions on a resource, from 1; for their names. */
@@ -59,8 +65,8 @@ export class SessionTable {
     const { byResource } = this.#workerOf(record);
     if (!byResource.has(record.resource)) this.#size += 1;
     const replaced = byResource.get(record.resource);
-    if (replaced !== undefined) this.#tenants.delete(replaced.id);
-    this.#tenants.set(record.id, record.tenant);
+    if (replaced !== undefined) this.#byId.delete(replaced.id);
+    this.#byId.set(record.id, record);
     byResource.set(record.resource, record);
   }
 
@@ -70,7 +76,7 @@ export class SessionTable {
     const worker = this.#workers.get(key);
     if (worker?.byResource.get(record.resource) !== record) return;
     worker.byResource.delete(record.resource);
-    this.#tenants.delete(record.id);
+    this.#byId.delete(record.id);
     this.#size -= 1;
     if (worker.byResource.size === 0) this.#workers.delete(key);
   }

@@ -65,7 +65,7 @@ export function createApp({ routes, limits, logger, crossings, streams, ...optio
         }
         if (incoming.method === "HEAD") reply = await withoutStream(reply);
         if (reply.stream !== undefined) streams.track(identity, outgoing);
-        if (reply.status !== 200 && identity.keyId !== null) crossings.observe(identity, route, raw);
+        if (reply.status !== 200 && identity.keyId !== null) crossings.observe(identity, route, raw ?? c.req.param());
         return toResponse(closeHalfRead(reply, incoming));
       });
     }
@@ -144,7 +144,7 @@ async function withoutStream({ stream, ...reply }: Reply): Promise<Reply> {
 
 /** What is left of a body that was refused half read is not read to its end. */
 function closeHalfRead(reply: Reply, incoming: IncomingMessage): Reply {
-  if (reply.status !== 413 && (reply.status !== 429 || incoming.complete)) return reply;
+  if (reply.status < 400 || (reply.status !== 413 && incoming.complete)) return reply;
   return { ...reply, headers: { ...reply.headers, connection: "close" } };
 }
 

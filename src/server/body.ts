@@ -11,11 +11,12 @@ import type { HttpLimits } from "./http-limits.ts";
  * @throws ToolyardError payload_too_large, invalid_request; overloaded when all bodies together are too large.
  */
 export async function readJson(incoming: IncomingMessage, limits: HttpLimits, share: BodyShare): Promise<unknown> {
-  const bytes = await readBytes(incoming, limits.bodyBytes, share);
+  const bytes = await readBytes(incoming, limits, share);
   return bytes.length === 0 ? {} : parseJson(bytes, limits.bodyDepth);
 }
 
-function readBytes(incoming: IncomingMessage, maximum: number, share: BodyShare): Promise<Buffer> {
+function readBytes(incoming: IncomingMessage, limits: HttpLimits, share: BodyShare): Promise<Buffer> {
+  const { bodyBytes: maximum, requestTimeoutMs } = limits;
   const declared = Number(incoming.headers["content-length"] ?? 0);
   if (declared > maximum) return Promise.reject(tooLarge(maximum));
   const full = share.expect(declared);
@@ -26,6 +27,12 @@ function readBytes(incoming: IncomingMessage, maximum: number, share: BodyShare)
     let chunks: Buffer[] | undefined;
     let size = 0;
     let refused = false;
+    const timer = setTimeout(() => {
+      refused = true;
+      first = chunks = undefined;
+      reject(new ToolyardError("request_timeout", `The body did not come within ${requestTimeoutMs} ms`));
+    }, requestTimeoutMs);
+    timer.unref();
     incoming.on("data", (chunk: Buffer) => {
       if (refused) return;
       size += chunk.length;
@@ -37,8 +44,12 @@ function readBytes(incoming: IncomingMessage, maximum: number, share: BodyShare)
       } else if (first === undefined) first = chunk;
       else (chunks ??= [first]).push(chunk);
     });
-    incoming.on("end", () => resolve(chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, size)));
+    incoming.on("end", () => {
+      clearTimeout(timer);
+      resolve(chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, size));
+    });
     const onGone = (cause?: Error) => {
+      clearTimeout(timer);
       if (incoming.complete) return;
       reject(wentAway(cause));
     };

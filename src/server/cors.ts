@@ -10,9 +10,11 @@ export interface CorsOptions {
 
 export const defaultCors: CorsOptions = { credentials: false, maxAgeS: 600 };
 
-const METHODS = "GET, POST, DELETE";
-const REQUEST_HEADERS = "authorization, x-api-key, content-type, idempotency-key, last-event-id";
-const EXPOSED_HEADERS = "retry-after, location, www-authenticate";
+const METHODS = "GET, POST, PUT, DELETE";
+const REQUEST_HEADERS =
+  "authorization, x-api-key, content-type, idempotency-key, last-event-id, range, if-range, if-none-match";
+const EXPOSED_HEADERS =
+  "retry-after, location, www-authenticate, accept-ranges, content-disposition, content-range, etag";
 
 /** Answers the browsers of pages whose origin the config allows. */
 export class Cors {

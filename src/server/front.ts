@@ -40,7 +40,7 @@ export function createFront({ routes, guard, cors, door, logger }: FrontOptions,
     const path = pathOf(url);
     if (openPaths.has(path)) return enter(request, env, ANYONE);
     try {
-      const allowTicket = path.length === url.length ? undefined : purposeOf(path);
+      const allowTicket = path.length === url.length ? undefined : purposeOf(env.incoming.method ?? "", path);
       const identity = door.authenticate(env.incoming, { allowTicket });
       if (!(identity instanceof Promise)) return enter(request, env, identity);
       return identity.then((known) => enter(request, env, known), refuse);
@@ -75,11 +75,30 @@ function pathOf(url: string): string {
 }
 
 /** Finds what a ticket must be for to open a path. */
-function toPurposes(routes: readonly AnyRoute[]): (path: string) => string | undefined {
-  const streams = routes.flatMap(({ path, ticketPurpose }) =>
-    ticketPurpose === undefined ? [] : [{ pattern: new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}$`), ticketPurpose }],
-  );
-  return (path) => streams.find(({ pattern }) => pattern.test(path))?.ticketPurpose;
+function toPurposes(routes: readonly AnyRoute[]): (method: string, path: string) => string | undefined {
+  const streams = routes.flatMap(({ method, path, ticketPurpose }) => {
+    if (ticketPurpose === undefined) return [];
+    const pattern = new RegExp(`^${path.replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`);
+    return [{ method, pattern, ticketPurpose }];
+  });
+  return (asked, path) => {
+    const method = asked === "HEAD" ? "get" : asked.toLowerCase();
+    for (const { method: own, pattern, ticketPurpose } of streams) {
+      const found = own === method ? pattern.exec(path) : null;
+      if (found === null) continue;
+      if (!ticketPurpose.startsWith(":")) return ticketPurpose;
+      return decode(found.groups?.[ticketPurpose.slice(1)] ?? "");
+    }
+    return undefined;
+  };
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Answers who is not let in, with the headers that HTTP has for it. */

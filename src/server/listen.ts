@@ -30,7 +30,8 @@ export async function listen(
     {
       maxHeaderSize: limits.headerBytes,
       headersTimeout: limits.headersTimeoutMs,
-      requestTimeout: limits.requestTimeoutMs,
+      // Of uploads; every other body is held to its own by who reads it.
+      requestTimeout: Math.max(limits.requestTimeoutMs, limits.uploadTimeoutMs),
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       connectionsCheckingInterval: SLOW_CLIENT_CHECK_MS,
     },

@@ -37,13 +37,14 @@ export function createOpenApi(routes: readonly AnyRoute[], catalog: Catalog, inf
 }
 
 function describeRoute(route: AnyRoute, path: string): object {
-  const parameters = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
-    name,
-    in: "path",
-    required: true,
-    schema: { type: "string" },
-  }));
-  const content = { "application/json": { schema: route.enveloped ? ENVELOPE : { type: "object" } } };
+  const parameters = [
+    ...[...path.matchAll(/:(\w+)/g)].map(([, name]) => toParameter(name, "path", true)),
+    ...Object.entries(route.queryNames ?? {}).map(([name, required]) => toParameter(name, "query", required)),
+  ];
+  const json = { "application/json": { schema: route.enveloped ? ENVELOPE : { type: "object" } } };
+  const bytes = route.binary?.response;
+  const contentOf = (status: string) =>
+    bytes !== undefined && Number(status) < 300 ? { [bytes]: { schema: { type: "string", format: "binary" } } } : json;
   const statuses: Readonly<Record<number, string>> = {
     200: "Done",
     ...(route.body !== undefined && {
@@ -62,10 +63,20 @@ function describeRoute(route: AnyRoute, path: string): object {
     ...(route.body !== undefined && {
       requestBody: { required: true, content: { "application/json": { schema: toSchema(route.body) } } },
     }),
+    ...(route.binary?.request !== undefined && {
+      requestBody: {
+        required: true,
+        content: { [route.binary.request]: { schema: { type: "string", format: "binary" } } },
+      },
+    }),
     responses: Object.fromEntries(
-      Object.entries(statuses).map(([status, description]) => [status, { description, content }]),
+      Object.entries(statuses).map(([status, description]) => [status, { description, content: contentOf(status) }]),
     ),
   };
+}
+
+function toParameter(name: string | undefined, place: "path" | "query", required: boolean): object {
+  return { name, in: place, required, schema: { type: "string" } };
 }
 
 function toSchema(schema: z.ZodType): object {

@@ -26,7 +26,7 @@ export type Access = "anyone" | "key" | Exclude<Verb, "admin"> | `server:${"read
 
 /** One path of the API: what serves it, and what /openapi.json says of it. */
 export interface Route<S extends z.ZodType = z.ZodType> {
-  readonly method: "get" | "post";
+  readonly method: "get" | "post" | "put" | "delete";
   /** Hono's syntax: `/api/v1/tools/:name/schema`. */
   readonly path: string;
   readonly aliases?: readonly string[];
@@ -35,9 +35,13 @@ export interface Route<S extends z.ZodType = z.ZodType> {
   readonly summary: string;
   /** @default "server:admin", so that a path is never open by oversight */
   readonly access?: Access;
-  /** The purpose of the one-time tickets that open this path in place of a key; for streams only. */
+  /** The purpose of the one-time tickets that open this path in place of a key; `:name` is what the path has there. */
   readonly ticketPurpose?: string;
   readonly description?: string;
+  /** What the query takes, and whether it must be there; for /openapi.json. */
+  readonly queryNames?: Readonly<Record<string, boolean>>;
+  /** The types of a body that is no JSON, which the handler itself reads or writes; for /openapi.json. */
+  readonly binary?: { readonly request?: string; readonly response?: string };
   readonly body?: S;
   /** How a body of the wrong shape is answered: as FastAPI's 422, or as the hand-parsed paths' 400. */
   readonly badBody?: "unprocessable" | "invalid_request";

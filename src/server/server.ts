@@ -8,27 +8,13 @@ import { createMemoryStore } from "../store/memory/memory-store.ts";
 import { createApp } from "./app.ts";
 import { CrossingWatch } from "./auth/crossing-watch.ts";
 import { createSecurity, type SecurityOptions } from "./auth/security.ts";
-import { ConfigFolder } from "./config-folder.ts";
 import { type CorsOptions, defaultCors } from "./cors.ts";
 import type { HttpLimits } from "./http-limits.ts";
 import { type Listening, listen } from "./listen.ts";
 import type { OpenApiInfo } from "./openapi.ts";
-import { auditRoutes } from "./routes/audit.ts";
-import { callStreamRoutes } from "./routes/call-streams.ts";
+import { apiRoutes } from "./api-routes.ts";
+import type { RuntimeReport } from "./routes/health.ts";
 import { docsRoutes } from "./routes/docs.ts";
-import { eventRoutes } from "./routes/events.ts";
-import { executeRoutes } from "./routes/execute.ts";
-import { healthRoutes, type RuntimeReport } from "./routes/health.ts";
-import { initRoutes } from "./routes/init.ts";
-import { jobRoutes } from "./routes/jobs.ts";
-import { keyRoutes } from "./routes/keys.ts";
-import { lifecycleRoutes } from "./routes/lifecycle.ts";
-import { sessionRoutes } from "./routes/session.ts";
-import { shutdownRoutes } from "./routes/shutdown.ts";
-import { ticketRoutes } from "./routes/tickets.ts";
-import { toolRoutes } from "./routes/tools.ts";
-import { warmupRoutes } from "./routes/warmup.ts";
-import { StreamClients } from "./stream-clients.ts";
 
 export interface ServerOptions {
   readonly mounts: readonly Mount[];
@@ -84,23 +70,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     allowedOrigins,
   });
   const engine = new Engine({ mounts, limits, store, logger, ...(clock !== undefined && { clock }) });
-  const clients = new StreamClients(limits.streamClients);
-  const routes = [
-    ...executeRoutes(engine, clients),
-    ...callStreamRoutes(engine, clients),
-    ...eventRoutes(engine, clients, logger),
-    ...jobRoutes(engine),
-    ...lifecycleRoutes(engine),
-    ...sessionRoutes(engine),
-    ...initRoutes(engine, new ConfigFolder(options.configDir)),
-    ...toolRoutes(engine),
-    ...warmupRoutes(engine),
-    ...healthRoutes(engine, options.runtimes ?? (async () => ({}))),
-    ...keyRoutes(security),
-    ...ticketRoutes(security.tickets),
-    ...auditRoutes(store.audit, security.audit),
-    ...shutdownRoutes(engine, security.audit, () => void stop()),
-  ];
+  const routes = apiRoutes(engine, security, { ...options, store, stop: () => void stop() });
   const fetch = createApp({
     routes: [...routes, ...docsRoutes(routes, engine.catalog, options.info)],
     guard: {

@@ -1,0 +1,58 @@
+import type { Store } from "../core/store.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Security } from "./auth/security.ts";
+import type { Logger } from "../core/context.ts";
+import { ConfigFolder } from "./config-folder.ts";
+import type { AnyRoute } from "./route.ts";
+import { auditRoutes } from "./routes/audit.ts";
+import { callStreamRoutes } from "./routes/call-streams.ts";
+import { eventRoutes } from "./routes/events.ts";
+import { executeRoutes } from "./routes/execute.ts";
+import { fileRoutes } from "./routes/files.ts";
+import type { HttpLimits } from "./http-limits.ts";
+import { healthRoutes, type RuntimeReport } from "./routes/health.ts";
+import { initRoutes } from "./routes/init.ts";
+import { jobRoutes } from "./routes/jobs.ts";
+import { keyRoutes } from "./routes/keys.ts";
+import { lifecycleRoutes } from "./routes/lifecycle.ts";
+import { sessionRoutes } from "./routes/session.ts";
+import { shutdownRoutes } from "./routes/shutdown.ts";
+import { ticketRoutes } from "./routes/tickets.ts";
+import { toolRoutes } from "./routes/tools.ts";
+import { warmupRoutes } from "./routes/warmup.ts";
+import { StreamClients } from "./stream-clients.ts";
+
+/** What the routes need beside the engine. */
+export interface ApiOptions {
+  readonly logger: Logger;
+  /** The folder that `init/from-config` may read. */
+  readonly configDir: string;
+  readonly runtimes?: RuntimeReport;
+  readonly store: Store;
+  readonly http: HttpLimits;
+  /** Stops the server, once the answer is on its way. */
+  readonly stop: () => void;
+}
+
+/** Every path of the API. */
+export function apiRoutes(engine: Engine, security: Security, options: ApiOptions): readonly AnyRoute[] {
+  const { logger, store, http } = options;
+  const clients = new StreamClients(engine.limits.streamClients);
+  return [
+    ...executeRoutes(engine, clients),
+    ...callStreamRoutes(engine, clients),
+    ...eventRoutes(engine, clients, logger),
+    ...jobRoutes(engine),
+    ...lifecycleRoutes(engine),
+    ...sessionRoutes(engine),
+    ...fileRoutes(engine, http, clients),
+    ...initRoutes(engine, new ConfigFolder(options.configDir)),
+    ...toolRoutes(engine),
+    ...warmupRoutes(engine),
+    ...healthRoutes(engine, options.runtimes ?? (async () => ({}))),
+    ...keyRoutes(security),
+    ...ticketRoutes(security.tickets),
+    ...auditRoutes(store.audit, security.audit),
+    ...shutdownRoutes(engine, security.audit, options.stop),
+  ];
+}
