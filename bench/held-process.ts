@@ -10,6 +10,8 @@ export interface HeldStatus {
   readonly queued: number;
   /** Resident bytes of its process. */
   readonly rss: number;
+  /** Processor time of its process since its start, all threads. */
+  readonly cpuMs: number;
 }
 
 /** The load benchmarks' server, in a process of its own. */
@@ -23,11 +25,11 @@ export interface HeldServer extends AsyncDisposable {
 
 const POLL_MS = 20;
 
-/** Starts one. Logging is on, as by default, and goes to a real file. */
+/** Starts one. Logging and the event log are on, as by default, and go to real files. */
 export async function startHeldServer(limits: Partial<EngineLimits> = {}): Promise<HeldServer> {
   const folder = mkdtempSync(join(tmpdir(), "toolyard-bench-"));
   const log = openSync(join(folder, "log"), "w");
-  const child = fork(new URL("./held-server.ts", import.meta.url), [JSON.stringify(limits)], {
+  const child = fork(new URL("./held-server.ts", import.meta.url), [JSON.stringify(limits), join(folder, "data")], {
     stdio: ["ignore", "ignore", log, "ipc"],
   });
   const url = await new Promise<string>((resolve, reject) => {

@@ -5,6 +5,7 @@ import { z } from "zod";
 const { Backend, tool } = await import("../dist/index.js");
 const { startServer } = await import("../dist/server/server.js");
 const { createLogger } = await import("../dist/log/logger.js");
+const { openStore } = await import("../dist/store/open-store.js");
 const { defaultLimits } = await import("../dist/engine/limits.js");
 const { defaultHttpLimits } = await import("../dist/server/http-limits.js");
 
@@ -22,7 +23,10 @@ class Held extends Backend {
 // Node strips types but does not transform decorators, so they are applied by hand in their TC39 shape.
 tool({ description: "Take a while.", params: z.object({ ms: z.number() }) })(Held.prototype.pause, {});
 
+// Everything as by default: the event log goes to sqlite in a data folder, beside the server's log.
+const dataDir = process.argv[3] ?? ".";
 const server = await startServer({
+  store: await openStore({ driver: "sqlite", dataDir }),
   mounts: [{ resource: "held", backend: new Held({ config: {} }) }],
   limits: { ...defaultLimits, ...JSON.parse(process.argv[2] ?? "{}") },
   http: defaultHttpLimits,
@@ -36,7 +40,8 @@ process.on("message", (message) => {
   if (message === "open") gate.resolve();
   if (message === "close") gate = Promise.withResolvers<void>();
   const { running, queued } = server.engine.admission.report();
-  process.send?.({ running, queued, rss: process.memoryUsage.rss() });
+  const { user, system } = process.cpuUsage();
+  process.send?.({ running, queued, rss: process.memoryUsage.rss(), cpuMs: (user + system) / 1000 });
 });
 process.on("disconnect", () => process.exit(0));
 process.send?.({ url: server.url });

@@ -12,6 +12,11 @@ export interface Listening {
   close(graceMs: number): Promise<void>;
 }
 
+/**
+ * Connections that the kernel keeps for a server that is busy; what overruns it comes back with a SYN a second later, or three.
+ * Node's own is 511, and a harness of thousands opens more at once. The kernel's `somaxconn` bounds it.
+ */
+const ACCEPT_QUEUE = 4_096;
 /** How often Node looks for clients that are too slow. */
 const SLOW_CLIENT_CHECK_MS = 1_000;
 /** How often a server that closes looks for connections on which nothing runs any more. */
@@ -45,7 +50,7 @@ export async function listen(
   const connections = trackConnections(server);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, host, resolve);
+    server.listen({ port, host, backlog: ACCEPT_QUEUE }, resolve);
   });
   const address = server.address() as AddressInfo; // a TCP server that listens has one
   const name = host.includes(":") ? `[${host}]` : host === "0.0.0.0" ? "127.0.0.1" : host;
