@@ -31,16 +31,29 @@ async function filled(options: Partial<PoolOptions> = {}) {
 
 describe("a warm pool", () => {
   it("starts its minimum at warmup, and gives a member to a claim without a creation", async () => {
-    const { inner, runtime, report } = await filled();
+    const { clock, inner, runtime, report } = await filled();
     expect(await report()).toMatchObject({ ready: 2, starting: 0, claimed: 0, misses: 0 });
     const gate = new Gate();
     inner.holdNext("create", gate.passed);
     const instance = await runtime.create({ sessionId: "s1", workerId: "w1" }, never);
     expect(inner.instances).toContain(instance);
-    expect(await report()).toMatchObject({ ready: 1, starting: 1, claimed: 1, misses: 0 });
+    expect(await report()).toMatchObject({ ready: 1, starting: 0, claimed: 1, misses: 0 });
+    await clock.advance(100);
+    expect(await report()).toMatchObject({ ready: 1, starting: 1 });
     gate.open();
     await settle();
     expect(await report()).toMatchObject({ ready: 2, starting: 0, target: 2 });
+  });
+
+  it("serves a burst before it starts successors, and starts them at once when nothing is left", async () => {
+    const { clock, runtime, count } = await filled({ min: 3 });
+    await runtime.create({}, never);
+    await clock.advance(99);
+    await runtime.create({}, never);
+    await clock.advance(99);
+    expect(count("create")).toBe(3);
+    await runtime.create({}, never);
+    expect(count("create")).toBe(6);
   });
 
   it("never gives one member to two claims, and makes what it lacks on demand", async () => {
@@ -107,9 +120,11 @@ describe("a warm pool", () => {
   });
 
   it("ends every member when it closes, those that are still starting too", async () => {
-    const { inner, runtime, alive } = await filled({ min: 3 });
+    const { clock, inner, runtime, count, alive } = await filled({ min: 3 });
     inner.holdNext("create", new Gate().passed);
     await runtime.create({}, never);
+    await clock.advance(100);
+    expect(count("create")).toBe(4);
     await runtime.close();
     expect(alive()).toBe(0);
     expect(inner.instances).toHaveLength(3);

@@ -27,6 +27,8 @@ const CHECK_EVERY_MS = 30_000;
 const FRESH_MS = 1_000;
 /** Members that do not answer, after which a claim stops trying others and leaves them to the next round of checks. */
 const MAX_BAD = 2;
+/** How long after a claim its successor is started: a session's first call, and a burst of them, come before what nobody waits for. */
+const REFILL_AFTER_MS = 100;
 /** A member that dies sooner than this tells of a fault that its successor will have, too. */
 const EARLY_DEATH_MS = 10_000;
 /** What sessions ask for beside the default; further kinds are made on demand. */
@@ -52,6 +54,7 @@ export class WarmPool {
   #misses = 0;
   #evicted = 0;
   #cancelRound: (() => void) | undefined;
+  #cancelRefill: (() => void) | undefined;
 
   constructor(
     create: (spec: SandboxSpec, signal: AbortSignal) => Promise<SandboxInstance>,
@@ -78,7 +81,7 @@ export class WarmPool {
     };
   }
 
-  /** Takes a member that fits the spec and answers; `undefined` when one must be made. Starts the refill. */
+  /** Takes a member that fits the spec and answers; `undefined` when one must be made. Its successor is started soon. */
   async claim(spec: SandboxSpec, signal: AbortSignal): Promise<Member | undefined> {
     const pool = this.#poolFor(toTemplate(spec));
     if (pool === undefined) {
@@ -91,7 +94,7 @@ export class WarmPool {
       if (member !== undefined) this.#pause.lift();
       return member;
     } finally {
-      this.fill();
+      this.#fillSoon(pool);
     }
   }
 
@@ -118,6 +121,13 @@ export class WarmPool {
     this.#keep(pool, { instance, fingerprint, createdAt, checkedAt: this.#clock.now() });
   }
 
+  /** Starts the refill once no claim has come for a moment, or at once when there is nothing left to claim. */
+  #fillSoon(pool: TemplatePool): void {
+    this.#cancelRefill?.();
+    if (pool.ready.length === 0) return this.fill();
+    this.#cancelRefill = this.#clock.after(REFILL_AFTER_MS, () => this.fill());
+  }
+
   /** Starts what is missing, as far as the bounds allow; from now on it is kept up. */
   fill(): void {
     if (this.#closing.signal.aborted) return;
@@ -139,6 +149,7 @@ export class WarmPool {
     this.#closing.abort();
     this.#pause.lift();
     this.#cancelRound?.();
+    this.#cancelRefill?.();
     const ended = [...this.#templates.values()].flatMap((pool) => this.#drain(pool, 0));
     await Promise.all([...ended, ...this.#filling]);
   }
