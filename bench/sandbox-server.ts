@@ -29,7 +29,7 @@ export async function startSandboxServer(
 ): Promise<SandboxServer> {
   const folder = mkdtempSync(join(tmpdir(), "toolyard-bench-"));
   const config = join(folder, "config.json");
-  const pool = { min, max: Math.max(1, min) };
+  const pool = { min, max: Math.max(1, min), kernels: ["python"] };
   const runtimes = { order: [runtime], [runtime]: { ...settings, ...(min > 0 && { pool }) } };
   writeFileSync(config, JSON.stringify({ resources: { code: { backend: "code", config: { runtime } } }, runtimes }));
   const log = openSync(join(folder, "log"), "w");

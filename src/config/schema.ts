@@ -80,6 +80,8 @@ const Pool = z
     idle_ms: z.int().min(1_000).default(300_000),
     /** Resets sandboxes that were used, and takes them back when nothing is left in them. */
     reuse: z.boolean().default(false),
+    /** Interpreters that each of them has started. */
+    kernels: z.array(z.enum(["python", "javascript", "bash"])).default([]),
   })
   .refine(({ min, max }) => min <= max, { path: ["min"], error: "it is above max" })
   .optional();

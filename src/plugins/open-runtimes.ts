@@ -1,7 +1,7 @@
 import type { Config } from "../config/schema.ts";
 import type { RuntimeSelector, SandboxLimits } from "../core/runtime.ts";
 import type { Logger } from "../core/context.ts";
-import type { PoolOptions } from "../runtimes/pool/warm-pool.ts";
+import type { PoolOptions } from "../runtimes/pool/pool-options.ts";
 import { createRuntimeSelector } from "../runtimes/selector.ts";
 import { BUILT_IN } from "./built-in.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "../core/runtime.ts";
 import { LocalRuntime } from "./local/runtime.ts";
 import { PooledRuntime } from "./pool/pooled-runtime.ts";
-import type { PoolOptions } from "./pool/warm-pool.ts";
+import type { PoolOptions } from "./pool/pool-options.ts";
 import { QuickJsRuntime } from "./quickjs/runtime.ts";
 
 /** The order of automatic choice: the strongest isolation that is likely to be there first. */

@@ -3,7 +3,7 @@ import { ToolyardError } from "../../src/core/errors.ts";
 import type { PoolReport, SandboxSpec } from "../../src/core/runtime.ts";
 import { FakeInstance, FakeRuntime, type FakeStep } from "../../src/runtimes/fake/runtime.ts";
 import { PooledRuntime } from "../../src/runtimes/pool/pooled-runtime.ts";
-import type { PoolOptions } from "../../src/runtimes/pool/warm-pool.ts";
+import type { PoolOptions } from "../../src/runtimes/pool/pool-options.ts";
 import { toTemplate, toTemplateKey } from "../../src/runtimes/pool/template-key.ts";
 import { Gate } from "../kit/gate.ts";
 import { ManualClock, settle } from "../kit/manual-clock.ts";
@@ -54,6 +54,33 @@ describe("a warm pool", () => {
     expect(count("create")).toBe(3);
     await runtime.create({}, never);
     expect(count("create")).toBe(6);
+  });
+
+  it("starts the kernels that its members are to have, but for languages that the runtime lacks", async () => {
+    const { inner, runtime, report } = await filled({ min: 1, kernels: ["python", "bash"] });
+    const started = inner.records.filter(({ step }) => step === "openKernel" || step === "run");
+    expect(started).toMatchObject([
+      { step: "openKernel", kernel: "python" },
+      { step: "openKernel", kernel: "bash" },
+      { step: "run", language: "python" },
+      { step: "run", language: "bash" },
+    ]);
+    await runtime.close();
+    const without = setUp({ min: 1, kernels: ["python"] });
+    without.inner.failNext("openKernel", new ToolyardError("runtime_unavailable", "no python"));
+    await without.runtime.warmup(never);
+    await settle();
+    expect(await without.report()).toMatchObject({ ready: 1 });
+    expect(await report()).toMatchObject({ evicted: 0 });
+  });
+
+  it("F10: does not keep a member whose kernel cannot start", async () => {
+    const { inner, runtime, report, alive } = setUp({ min: 1, kernels: ["python"] });
+    inner.failNext("run", new ToolyardError("sandbox_dead", "it broke"));
+    await runtime.warmup(never);
+    await settle();
+    expect(await report()).toMatchObject({ ready: 0, failures: 1 });
+    expect(alive()).toBe(0);
   });
 
   it("never gives one member to two claims, and makes what it lacks on demand", async () => {

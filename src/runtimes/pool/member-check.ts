@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../core/clock.ts";
-import type { SandboxInstance } from "../../core/runtime.ts";
+import { ToolyardError } from "../../core/errors.ts";
+import type { Language, SandboxInstance } from "../../core/runtime.ts";
 
 /** The folders that user code can write to. */
 const WRITABLE = ["/workspace", "/tmp", "/dev/shm"];
@@ -56,6 +57,33 @@ export async function renew(
     return true;
   });
   return reset === true && (await fingerprintOf(instance, clock, withinMs)) === fresh;
+}
+
+/** The least that a kernel can be asked to run, which starts it. */
+const NOTHING: Readonly<Record<Language, string>> = { python: "None", javascript: "void 0", bash: ":" };
+
+/** Starts a kernel of each language under the language's name, but for languages that it lacks. Never rejects. */
+export async function startKernels(
+  instance: SandboxInstance,
+  languages: readonly Language[],
+  clock: Clock,
+  withinMs: number,
+): Promise<boolean> {
+  const started = await within(clock, withinMs, async (signal) =>
+    Promise.all(
+      languages.map(async (language) => {
+        try {
+          const kernel = await instance.openKernel(language, signal, { name: language });
+          const { status } = await kernel.run({ code: NOTHING[language], deadlineMs: withinMs }, { signal });
+          return status === "ok";
+        } catch (error) {
+          if (ToolyardError.is(error) && error.error === "runtime_unavailable") return true;
+          throw error;
+        }
+      }),
+    ),
+  );
+  return started?.every(Boolean) ?? false;
 }
 
 /** Runs work until its time is over; `undefined` then, and when it fails. */

@@ -1,7 +1,8 @@
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Isolation, RuntimeStatus, SandboxInstance, SandboxRuntime, SandboxSpec } from "../../core/runtime.ts";
 import { lease } from "./leased-instance.ts";
-import { type PoolOptions, WarmPool } from "./warm-pool.ts";
+import type { PoolOptions } from "./pool-options.ts";
+import { WarmPool } from "./warm-pool.ts";
 
 /**
  * Another runtime whose sandboxes are kept ready, so that most creations are claims from memory.

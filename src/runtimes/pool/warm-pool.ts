@@ -1,26 +1,11 @@
 import type { Clock } from "../../core/clock.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import type { PoolReport, SandboxInstance, SandboxSpec } from "../../core/runtime.ts";
-import { answers, fingerprintOf, renew } from "./member-check.ts";
+import { answers, fingerprintOf, renew, startKernels } from "./member-check.ts";
 import { FailurePause } from "./pause.ts";
+import type { PoolOptions } from "./pool-options.ts";
 import { type Template, toTemplate, toTemplateKey } from "./template-key.ts";
 import { type Member, TemplatePool } from "./template-pool.ts";
-
-/** How much a pool holds. */
-export interface PoolOptions {
-  /** Sandboxes of the runtime's own defaults that are held at all times. */
-  readonly min: number;
-  /** Of all templates together, those that are starting included. */
-  readonly max: number;
-  /** Started at once; sandboxes that are made on demand count. 4 by default. */
-  readonly parallel?: number;
-  /** Milliseconds without a miss after which it shrinks back to `min`; five minutes by default. */
-  readonly idleMs?: number;
-  /** Milliseconds that a member may take to answer before its claim; one second by default. */
-  readonly pingMs?: number;
-  /** Resets sandboxes that were used and takes them back; by default they end, and the next one is new. */
-  readonly reuse?: boolean;
-}
 
 const CHECK_EVERY_MS = 30_000;
 /** An answer that is younger needs no other before a claim. */
@@ -63,7 +48,7 @@ export class WarmPool {
   ) {
     this.#create = create;
     this.#clock = clock;
-    this.#options = { parallel: 4, idleMs: 300_000, pingMs: 1_000, reuse: false, ...options };
+    this.#options = { parallel: 4, idleMs: 300_000, pingMs: 1_000, reuse: false, kernels: [], ...options };
     this.#pause = new FailurePause(clock, () => this.fill());
     this.#templates.set(toTemplateKey({}), new TemplatePool({}, options.min, clock.now()));
   }
@@ -116,7 +101,8 @@ export class WarmPool {
     const pool = this.#poolFor(toTemplate(spec));
     const { signal } = this.#closing;
     const wanted = pool !== undefined && this.#room > 0 && !signal.aborted;
-    const renewed = wanted && (await renew(instance, fingerprint, this.#clock, RESET_MS));
+    const renewed =
+      wanted && (await renew(instance, fingerprint, this.#clock, RESET_MS)) && (await this.#prepare(instance));
     if (!renewed || this.#room <= 0 || signal.aborted) return instance.stop();
     this.#keep(pool, { instance, fingerprint, createdAt, checkedAt: this.#clock.now() });
   }
@@ -206,8 +192,11 @@ export class WarmPool {
     try {
       const instance = await this.#create(pool.template, this.#closing.signal);
       if (this.#closing.signal.aborted) return await instance.stop();
-      const { reuse, pingMs } = this.#options;
-      const fingerprint = reuse ? await fingerprintOf(instance, this.#clock, pingMs) : undefined;
+      const fingerprint = this.#options.reuse ? await fingerprintOf(instance, this.#clock, RESET_MS) : undefined;
+      if (!(await this.#prepare(instance))) {
+        await end(instance);
+        throw new ToolyardError("runtime_unavailable", "a sandbox of the pool could not start its kernels");
+      }
       const now = this.#clock.now();
       const member: Member = { instance, checkedAt: now, createdAt: now, fingerprint };
       this.#keep(pool, member);
@@ -218,6 +207,12 @@ export class WarmPool {
       pool.starting -= 1;
       pool.disappoint();
     }
+  }
+
+  /** Starts what a member has started; `false` when it cannot. */
+  async #prepare(instance: SandboxInstance): Promise<boolean> {
+    const { kernels } = this.#options;
+    return kernels.length === 0 || startKernels(instance, kernels, this.#clock, RESET_MS);
   }
 
   #keep(pool: TemplatePool, member: Member): void {
