@@ -74,7 +74,7 @@ describe.runIf(status.available)("local", () => {
       status: "exited",
       signal: "SIGSEGV",
     });
-    expect(await run(bash, "exit 5")).toMatchObject({ status: "exited", exitCode: 5 });
+    expect(await run(bash, "exit 5")).toMatchObject({ status: "ok", exitCode: 5, stateLost: false });
     expect((await run(python, "1 + 1")).value).toBe(2);
   });
 

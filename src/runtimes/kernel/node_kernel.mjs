@@ -5,8 +5,11 @@ import inspector from "node:inspector";
 import * as module from "node:module";
 import net from "node:net";
 import { inspect } from "node:util";
+import vm from "node:vm";
+import { createDisplays } from "./node_displays.mjs";
+import { clip, describe } from "./node_text.mjs";
+import { toJson } from "./node_values.mjs";
 
-const TEXT_LIMIT = 64 * 1024;
 const limits = JSON.parse(process.env.TOOLYARD_LIMITS);
 delete process.env.TOOLYARD_LIMITS;
 const channel = new net.Socket({ fd: 3 });
@@ -87,8 +90,32 @@ async function unwrap(remote) {
   return value;
 }
 
+// A loop that never yields hears no signal of ours; what runs below this script is ended by Node's own watchdog at SIGINT.
+const ENTER = Symbol.for("toolyard.enter");
+const enter = new vm.Script('globalThis[Symbol.for("toolyard.enter")]()', { filename: "enter-cell.js" });
+function interruptible(work) {
+  globalThis[ENTER] = work;
+  try {
+    return enter.runInThisContext({ breakOnSigint: true });
+  } catch (error) {
+    throw error?.code === "ERR_SCRIPT_EXECUTION_INTERRUPTED" ? new Error("interrupted") : error;
+  }
+}
+
+const postInterruptible = (method, params) =>
+  new Promise((resolve, reject) => {
+    const post = () => {
+      session.post(method, params, (error, result) => (error ? reject(new Error("interrupted")) : resolve(result)));
+    };
+    try {
+      interruptible(post);
+    } catch (error) {
+      reject(error);
+    }
+  });
+
 async function evaluate(code, x) {
-  const outcome = await post("Runtime.evaluate", {
+  const outcome = await postInterruptible("Runtime.evaluate", {
     expression: `${code}\n//# sourceURL=cell-${x}.js`,
     replMode: true,
     awaitPromise: true,
@@ -97,45 +124,24 @@ async function evaluate(code, x) {
   const details = outcome.exceptionDetails;
   if (details === undefined) return unwrap(outcome.result);
   const thrown = await unwrap(details.exception ?? { type: "undefined" });
-  throw { thrown, line: details.lineNumber + 1 };
+  throw { thrown, line: lineOf(details, thrown, `cell-${x}.js`) };
 }
 
-function describe({ thrown, line }, x) {
-  const name = thrown instanceof Error ? String(thrown.name) : typeof thrown;
-  const message = thrown instanceof Error ? String(thrown.message) : clip(inspect(thrown));
-  const stack = thrown instanceof Error && typeof thrown.stack === "string" ? thrown.stack : `${name}: ${message}`;
-  const cell = new RegExp(`cell-${x}\\.js:(\\d+)`);
-  // Frames of this file and of the inspector say nothing about the code that was sent.
-  const lines = stack
-    .split("\n")
-    .filter((text) => !/\bnode:|node_kernel\.mjs|at new Promise \(<anonymous>\)/.test(text));
-  const at = cell.exec(lines.join("\n"))?.[1];
-  return {
-    name,
-    message: clip(message),
-    line: at === undefined ? line : Number(at),
-    traceback: clip(lines.join("\n").replaceAll("at <anonymous> (", "at (")),
-  };
+function lineOf({ url, lineNumber, stackTrace }, thrown, cell) {
+  const frame = stackTrace?.callFrames.find((call) => call.url === cell);
+  if (frame !== undefined) return frame.lineNumber + 1;
+  // What does not parse has no frames.
+  return url === cell || thrown instanceof SyntaxError ? lineNumber + 1 : undefined;
 }
 
-function clip(text) {
-  if (text.length <= TEXT_LIMIT) return text;
-  const half = TEXT_LIMIT / 2;
-  return `${text.slice(0, half)}\n… ${text.length - 2 * half} characters left out …\n${text.slice(-half)}`;
-}
-
-function toJson(value) {
-  try {
-    const json = JSON.stringify(value);
-    if (json === undefined) return [null, false];
-    return json.length > limits.result_bytes ? [null, true] : [JSON.parse(json), false];
-  } catch {
-    return [null, false];
-  }
+function answer(done, value) {
+  done.text = clip(typeof value === "string" ? value : inspect(value, { depth: 4 }));
+  [done.value, done.value_truncated, done.lossy] = toJson(value, limits.result_bytes);
+  showResult(value, done.text);
 }
 
 async function execute({ x, code, dialect }) {
-  const done = { t: "done", x, value: null, text: null, value_truncated: false, error: null };
+  const done = { t: "done", x, value: null, text: null, value_truncated: false, lossy: [], error: null };
   const interrupted = new Promise((_, reject) => {
     live = { x, nextCall: 0, calls: new Map(), waiting: [], stop: reject };
   });
@@ -143,8 +149,9 @@ async function execute({ x, code, dialect }) {
   try {
     const source = dialect === "typescript" ? stripTypes(code) : code;
     const value = await Promise.race([evaluate(source, x), interrupted]);
-    if (value !== undefined) done.text = clip(typeof value === "string" ? value : inspect(value, { depth: 4 }));
-    [done.value, done.value_truncated] = toJson(value);
+    // Methods of an object run too.
+    if (typeof value === "object" || typeof value === "function") interruptible(() => answer(done, value));
+    else if (value !== undefined) answer(done, value);
   } catch (error) {
     const failure = error !== null && typeof error === "object" && "thrown" in error ? error : { thrown: error };
     if (failure.thrown instanceof ExitSignal) {
@@ -152,7 +159,7 @@ async function execute({ x, code, dialect }) {
       if (failure.thrown.code !== 0)
         done.error = { name: "Exit", message: `process.exit(${failure.thrown.code})`, traceback: "" };
     } else {
-      done.error = describe(failure, x);
+      done.error = describe(failure, x, code);
     }
   }
   live = null;
@@ -178,6 +185,10 @@ process.chdir(process.env.HOME ?? "/");
 globalThis.require = module.createRequire(`${process.cwd()}/cell.js`);
 globalThis.tools = { call: callTool };
 globalThis.ToolError = ToolError;
+const { display, showResult } = createDisplays((shown) => {
+  if (live !== null) send({ t: "display", x: live.x, display: shown });
+}, limits.result_bytes);
+globalThis.display = display;
 
 let buffered = Buffer.alloc(0);
 channel.on("data", (chunk) => {

@@ -19,6 +19,9 @@ const NAMES: readonly string[] = [
   "python_state.py",
   "shell_kernel.sh",
   "node_kernel.mjs",
+  "node_displays.mjs",
+  "node_text.mjs",
+  "node_values.mjs",
 ];
 
 /** One file of the supervisor. */

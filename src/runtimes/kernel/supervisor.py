@@ -24,7 +24,9 @@ from supervisor_wire import Decoder, Violation, encode  # noqa: E402
 MAX_BACKLOG = 1024 * 1024
 # Bytes that a kernel has not taken yet; over it, it never will.
 MAX_KERNEL_BACKLOG = 64 * 1024 * 1024
-# Seconds from the interrupt until the kill: user code's time to clean up, inside the 300 ms that the host promises.
+# Seconds from the interrupt until what user code started is killed, and from there until its interpreter is: time to clean
+# up, inside the 300 ms that the host promises.
+KILL_CHILDREN_AFTER = 0.1
 KILL_AFTER = 0.15
 MEMORY_CHECK = 0.1
 
@@ -200,11 +202,20 @@ class Supervisor:
         if kernel.stop_reason is not None:
             return
         kernel.stop_reason = reason
-        kernel.kill_at = time.monotonic() + KILL_AFTER
+        kernel.kill_at = time.monotonic() + KILL_CHILDREN_AFTER
         try:
             os.killpg(kernel.pid, signal.SIGINT)
         except OSError:
             pass
+
+    def escalate(self, kernel, now):
+        """Kills what the kernel may be waiting for, so that it can answer and keep its state; and at last the kernel."""
+        if kernel.is_alone:
+            self.destroy(kernel, "timeout")
+            return
+        kernel.is_alone = True
+        kernel.kill_at = now + KILL_AFTER
+        self.processes.kill(kernel, spare=True)
 
     def destroy(self, kernel, reason):
         """Kills a kernel with all that it started, and ends what was live in it."""
@@ -276,7 +287,7 @@ class Supervisor:
                 if kernel.x is None:
                     continue
                 if kernel.kill_at and now >= kernel.kill_at:
-                    self.destroy(kernel, "timeout")
+                    self.escalate(kernel, now)
                 elif now >= kernel.deadline:
                     self.interrupt(kernel, "timeout")
             self.check_memory(now)

@@ -66,6 +66,8 @@ class Kernel:
         self.started = time.monotonic()
         self.deadline = self.started + seconds
         self.kill_at = 0.0
+        # Interrupted, and what it had started is killed.
+        self.is_alone = False
 
     def request(self, message):
         """Tells the host's `exec` as the interpreter reads it."""
