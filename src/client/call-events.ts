@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { ERRORS } from "../core/errors.ts";
 import type { ToolResult } from "../core/result.ts";
 import { type HttpCallOptions, toExecuteBody } from "./call-request.ts";
 import { isEnvelope, toToolResult } from "./envelope.ts";
@@ -60,8 +61,11 @@ export async function* streamCall<R>(
     over = error instanceof PlainAnswer;
     if (!(error instanceof PlainAnswer)) throw error;
     const { envelope, status } = expectEnvelope(error.answer, "POST");
+    const result = toToolResult(envelope, status);
+    // A server that does not know the call which an earlier one had begun: it kept nothing, or forgot it.
+    const forgotten = plan.callId !== undefined && status === 404;
     // The path says what the tool answers; the caller's type is the tool's.
-    yield { type: "result", id: "", result: toToolResult(envelope, status) as ToolResult<R> };
+    yield { type: "result", id: "", result: (forgotten ? toForgotten(result) : result) as ToolResult<R> };
   } finally {
     const { callId } = plan;
     if (!over && callId !== undefined && options.onDisconnect === undefined) await cancel(transport, callId);
@@ -127,6 +131,14 @@ function toCallEvent<R>({ id, event, data }: SseMessage): CallEvent<R> | undefin
     default:
       return undefined;
   }
+}
+
+/** What became of the call is not known, which is no mistake of its caller. */
+function toForgotten({ meta }: ToolResult): ToolResult {
+  const { outcome, retryable, suggestion, code, status } = ERRORS.unknown_outcome;
+  const facts = { error: "unknown_outcome", outcome, retryable, suggestion } as const;
+  const message = "The server does not know the call any more, which had been begun";
+  return { ok: false, error: { ...facts, code, status, message }, meta: { ...meta, ...facts } };
 }
 
 /** Best effort: a call that nobody waits for ends at its timeout at the latest. */

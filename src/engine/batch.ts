@@ -1,8 +1,7 @@
-import { randomUUID } from "node:crypto";
 import { ToolyardError } from "../core/errors.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { CallRequest } from "./call.ts";
-import { toFailure } from "./failure.ts";
+import { toRefusedResult } from "./call-result.ts";
 import type { EngineLimits } from "./limits.ts";
 
 /** What runs one call of a batch; never rejects. */
@@ -69,24 +68,8 @@ export async function executeBatch(
 
 /** Marks an item of a parallel batch that was never started, so that results keep their places. */
 function toSkipped(request: CallRequest | undefined): ToolResult {
-  const error = toFailure(
-    new ToolyardError("cancelled", "Not started: an earlier item failed and stop_on_error is set", {
-      suggestion: "Send it again, or set stop_on_error to false.",
-    }),
-  );
-  return {
-    ok: false,
-    error,
-    meta: {
-      tool: request?.action.slice(0, 256) ?? "",
-      execution_time_ms: null,
-      resource_type: null,
-      session_id: null,
-      trace_id: request?.traceId ?? randomUUID(),
-      outcome: error.outcome,
-      error: error.error,
-      retryable: error.retryable,
-      suggestion: error.suggestion,
-    },
-  };
+  const error = new ToolyardError("cancelled", "Not started: an earlier item failed and stop_on_error is set", {
+    suggestion: "Send it again, or set stop_on_error to false.",
+  });
+  return toRefusedResult(request ?? { action: "" }, error);
 }

@@ -1,9 +1,13 @@
+import { randomUUID } from "node:crypto";
 import type { ToolyardError } from "../core/errors.ts";
 import type { ResultMeta, ToolResult } from "../core/result.ts";
 import type { Call, CallRequest } from "./call.ts";
 import type { CatalogEntry } from "./catalog.ts";
 import { toFailure } from "./failure.ts";
 import type { PlainJson } from "./plain-json.ts";
+
+/** What is told of a name that no tool has. */
+const MAX_ACTION_LENGTH = 256;
 
 /** When a call came, when its tool was started (if it was) and when it ended, by the monotonic clock. */
 export interface CallTimes {
@@ -45,13 +49,33 @@ export function toFailedResult(
 ): ToolResult {
   const failure = toFailure(error);
   const meta: ResultMeta = {
-    tool: facts.entry?.fullName ?? facts.request.action.slice(0, 256),
+    tool: facts.entry?.fullName ?? facts.request.action.slice(0, MAX_ACTION_LENGTH),
     execution_time_ms: executionTimeOf(times),
     resource_type: facts.entry?.resourceType ?? null,
     session_id: facts.call?.lease?.record.id ?? null,
     trace_id: facts.traceId,
     outcome: failure.outcome,
     queued_ms: queueTimeOf(times),
+    error: failure.error,
+    retryable: failure.retryable,
+    suggestion: failure.suggestion,
+  };
+  return { ok: false, error: failure, meta };
+}
+
+/** Makes the result of a call that was not run, or of which no more is known than its name. */
+export function toRefusedResult(
+  { action, traceId = randomUUID() }: { readonly action: string; readonly traceId?: string | undefined },
+  error: ToolyardError,
+): ToolResult {
+  const failure = toFailure(error);
+  const meta: ResultMeta = {
+    tool: action.slice(0, MAX_ACTION_LENGTH),
+    execution_time_ms: null,
+    resource_type: null,
+    session_id: null,
+    trace_id: traceId,
+    outcome: failure.outcome,
     error: failure.error,
     retryable: failure.retryable,
     suggestion: failure.suggestion,

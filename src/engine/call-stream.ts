@@ -1,5 +1,5 @@
 import type { ToolyardEvent } from "../core/events.ts";
-import type { Cancellation } from "./deadline.ts";
+import { Cancellation } from "./deadline.ts";
 
 /** One event of a streamed call. Numbers count from 1 without a gap. */
 export interface CallStreamEntry {
@@ -35,6 +35,7 @@ export class CallStream {
   #lastNumber = 0;
   #bytes = 0;
   #ended = false;
+  #restored = false;
   #resource: string | undefined;
 
   constructor(facts: {
@@ -83,15 +84,33 @@ export class CallStream {
     }
   }
 
-  /** Closes the stream with the call's envelope, as JSON. */
-  finish(envelope: string): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#push("result", envelope);
+  /** A stream of which nothing is left but its last event, the call's envelope as JSON. */
+  static restored(facts: {
+    readonly callId: string;
+    readonly tenant: string;
+    readonly number: number;
+    readonly envelope: string;
+  }): CallStream {
+    const stream = new CallStream({ ...facts, cancellation: new Cancellation(), maxBytes: 0 });
+    stream.#lastNumber = facts.number - 1;
+    stream.#restored = true;
+    stream.finish(facts.envelope);
+    return stream;
+  }
+
+  /** Closes the stream with the call's envelope, as JSON; returns the number of that event. */
+  finish(envelope: string): number {
+    if (!this.#ended) {
+      this.#ended = true;
+      this.#push("result", envelope);
+    }
+    return this.#lastNumber;
   }
 
   locate(number: number): StreamCursorState {
     if (number < 1 || number > this.#lastNumber) return "unknown";
+    // Its reader could not know, and what it lacks is told as a gap: what it came back for is the result.
+    if (this.#restored) return "held";
     return number < this.firstNumber - 1 ? "expired" : "held";
   }
 

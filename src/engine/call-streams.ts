@@ -5,12 +5,14 @@ import type { EventBus } from "./bus.ts";
 import type { CallRequest } from "./call.ts";
 import { CallStream } from "./call-stream.ts";
 import { Cancellation } from "./deadline.ts";
+import type { KeptStreams, RecalledStream, RunStreamed } from "./kept-streams.ts";
 import type { EngineLimits } from "./limits.ts";
 
 export interface CallStreamsDeps {
   readonly bus: EventBus;
   readonly clock: Clock;
   readonly limits: EngineLimits;
+  readonly kept: KeptStreams;
 }
 
 /** A streamed call under way. */
@@ -22,7 +24,7 @@ export interface RunningStream {
 /** How a result is written into the stream. */
 export type WriteResult = (result: ToolResult) => string;
 
-/** The streams of calls that run or are over since a short while; they end with the server. */
+/** The streams of calls that run or are over since a short while; beyond that, and the server, only what they came to is kept. */
 export class CallStreams {
   readonly #deps: CallStreamsDeps;
   readonly #streams = new Map<string, CallStream>();
@@ -42,7 +44,7 @@ export class CallStreams {
   }
 
   /** Runs a call and keeps what it tells. The returned promise never rejects if `run` does not. */
-  run(request: CallRequest, run: (request: CallRequest) => Promise<ToolResult>, write: WriteResult): RunningStream {
+  run(request: CallRequest, run: RunStreamed, write: WriteResult): RunningStream {
     const cancellation = new Cancellation();
     const { parent } = request;
     const follow = () => {
@@ -57,15 +59,17 @@ export class CallStreams {
       maxBytes: this.#deps.limits.streamBytes,
     });
     this.#open(stream);
-    const result = run({ ...request, callId: stream.callId, parent: cancellation })
-      .then((value) => {
-        stream.finish(write(value));
-        return value;
-      })
-      .finally(() => {
-        unfollow?.();
-        this.#close(stream);
-      });
+    const { promise: result, resolve, reject } = Promise.withResolvers<ToolResult>();
+    const finish = (value: ToolResult) => {
+      const number = stream.finish(write(value));
+      // Nobody waits for the record.
+      unfollow?.();
+      this.#close(stream);
+      resolve(value);
+      return number;
+    };
+    const streamed = { ...request, callId: stream.callId, parent: cancellation };
+    this.#deps.kept.run(stream.callId, streamed, run, finish).catch(reject);
     return { stream, result };
   }
 
@@ -73,6 +77,15 @@ export class CallStreams {
   find(tenant: string, callId: string): CallStream | undefined {
     const stream = this.#streams.get(callId);
     return stream?.tenant === tenant ? stream : undefined;
+  }
+
+  /**
+   * Finds a tenant's stream that is not in memory any more: what is left of it is what the call came to.
+   *
+   * @throws ToolyardError dependency_failed when the store cannot be read.
+   */
+  recall(tenant: string, callId: string): Promise<RecalledStream | undefined> {
+    return this.#deps.kept.recall(tenant, callId);
   }
 
   /** Forgets a call that was refused, as it was answered otherwise. */

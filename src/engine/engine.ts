@@ -12,6 +12,7 @@ import { ToolExecutor } from "./executor.ts";
 import { Idempotency } from "./idempotency.ts";
 import { Jobs } from "./jobs.ts";
 import { KeyedCalls } from "./keyed-calls.ts";
+import { KeptStreams } from "./kept-streams.ts";
 import type { EngineLimits } from "./limits.ts";
 import type { Mount } from "./mount.ts";
 import { OpenEnds } from "./open-ends.ts";
@@ -79,7 +80,6 @@ export class Engine {
     this.#store = store;
     this.#logger = logger;
     this.log = new EventLog({ store: store.events, bus: this.bus, clock, logger, limits });
-    this.streams = new CallStreams({ bus: this.bus, clock, limits });
     this.catalog = new Catalog(mounts);
     const kept = { instance: this.instance, clock, time: new SteadyTime(clock), limits, logger };
     const journal = new SessionJournal({ ...kept, store: store.sessions });
@@ -108,6 +108,7 @@ export class Engine {
     const { catalog, executor } = this;
     const idempotency = new Idempotency({ ...kept, store: store.idempotency });
     this.#idempotency = idempotency;
+    this.streams = new CallStreams({ bus: this.bus, clock, limits, kept: new KeptStreams(idempotency) });
     this.calls = new KeyedCalls(executor, catalog, idempotency);
     this.orphans = new OrphanedCalls(executor, clock, limits.dedupeUnkeyedMs);
     this.params = new ParamsBudget(limits.heldParamsBytes);

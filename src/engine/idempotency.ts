@@ -40,6 +40,11 @@ export interface Kept<T> {
   readonly replayed: boolean;
 }
 
+/** What is kept under a key, and what claimed it: the value, or why there is none. */
+export type Recalled<T> =
+  | { readonly fingerprint: string; readonly value: T; readonly error?: undefined }
+  | { readonly fingerprint: string; readonly error: ToolyardError };
+
 interface Flight {
   readonly fingerprint: string;
   readonly wait: SharedWait;
@@ -103,6 +108,30 @@ export class Idempotency {
     });
     this.#flights.set(id, { fingerprint: claim.fingerprint, wait, value });
     return value;
+  }
+
+  /**
+   * Tells what became of what was asked under a key, whoever asks; `undefined` when nothing is kept under it.
+   *
+   * @throws ToolyardError dependency_failed when the store cannot be read.
+   */
+  async recall<T>(tenant: string, key: string): Promise<Recalled<T> | undefined> {
+    const { store, logger } = this.#deps;
+    let holder: IdempotencyRecord | null;
+    try {
+      holder = await store.get(tenant, key);
+    } catch (error) {
+      logger.error({ err: error }, "an idempotency record could not be read");
+      throw new ToolyardError("dependency_failed", "What was kept of the call could not be read", { cause: error });
+    }
+    if (holder === null) return undefined;
+    const { fingerprint } = holder;
+    try {
+      return { fingerprint, value: replay<T>({ fingerprint }, holder) };
+    } catch (error) {
+      if (!ToolyardError.is(error)) throw error;
+      return { fingerprint, error };
+    }
   }
 
   /** Waits until nothing is under way. */
@@ -180,12 +209,12 @@ export class Idempotency {
   }
 }
 
-function checkFingerprint(claim: Claim, taken: string): void {
+function checkFingerprint(claim: Pick<Claim, "fingerprint">, taken: string): void {
   if (claim.fingerprint === taken) return;
   throw new ToolyardError("conflict", "The idempotency key was used for another request");
 }
 
-function replay<T>(claim: Claim, holder: IdempotencyRecord): T {
+function replay<T>(claim: Pick<Claim, "fingerprint">, holder: IdempotencyRecord): T {
   checkFingerprint(claim, holder.fingerprint);
   // One that is still running here and not under way any more is one whose answer could not be written.
   if (holder.state !== "done" || holder.answer === null) {

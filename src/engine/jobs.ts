@@ -6,7 +6,7 @@ import type { ToolResult } from "../core/result.ts";
 import type { JobRecord, JobState, JobStore } from "../core/store.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import type { CallRequest } from "./call.ts";
-import { toFailedResult } from "./call-result.ts";
+import { toRefusedResult } from "./call-result.ts";
 import type { Catalog } from "./catalog.ts";
 import { Cancellation, type CancelSource, settlesWithin, untilEnded } from "./deadline.ts";
 import type { ToolExecutor } from "./executor.ts";
@@ -236,7 +236,10 @@ export class Jobs {
       details: { limit: fits ? "kept_answers_bytes" : "kept_answer_bytes", size_bytes: bytes },
       outcome: "infra_error",
     });
-    return { answer: JSON.stringify(toRefusal(job.record, error, result.meta.trace_id)), forgetBefore };
+    return {
+      answer: JSON.stringify(toRefusedResult({ action: job.record.action, traceId: result.meta.trace_id }, error)),
+      forgetBefore,
+    };
   }
 }
 
@@ -245,13 +248,7 @@ export function resultOf(record: JobRecord): ToolResult | null {
   if (record.answer !== null) return JSON.parse(record.answer) as ToolResult; // written by Jobs alone
   if (record.state !== "unknown") return null;
   const error = new ToolyardError("unknown_outcome", "The server ended while the job was under way");
-  return toRefusal(record, error, record.id);
-}
-
-function toRefusal({ action, tenant, workerId }: JobRecord, error: ToolyardError, traceId: string): ToolResult {
-  const request = { caller: { tenant, workerId }, action, params: {} };
-  const times = { arrivedAt: 0, startedAt: undefined, endedAt: 0 };
-  return toFailedResult({ request, traceId, entry: undefined, call: undefined }, error, times);
+  return toRefusedResult({ action: record.action, traceId: record.id }, error);
 }
 
 function toState(result: ToolResult): JobState {

@@ -1,8 +1,7 @@
-import { randomUUID } from "node:crypto";
 import { type ErrorName, ToolyardError } from "../core/errors.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { CallRequest } from "./call.ts";
-import { toFailedResult } from "./call-result.ts";
+import { toRefusedResult } from "./call-result.ts";
 import type { Catalog } from "./catalog.ts";
 import type { ToolExecutor } from "./executor.ts";
 import { fingerprint } from "./fingerprint.ts";
@@ -45,7 +44,7 @@ export class KeyedCalls {
       });
     } catch (error) {
       if (!ToolyardError.is(error)) throw error;
-      return { value: this.#refuse(request, error), replayed: false };
+      return { value: toRefusedResult(request, error), replayed: false };
     }
   }
 
@@ -68,13 +67,6 @@ export class KeyedCalls {
       // The executor says what is wrong with it.
       return false;
     }
-  }
-
-  #refuse(request: CallRequest, error: ToolyardError): ToolResult {
-    const traceId = request.traceId ?? randomUUID();
-    const now = 0;
-    const times = { arrivedAt: now, startedAt: undefined, endedAt: now };
-    return toFailedResult({ request, traceId, entry: undefined, call: undefined }, error, times);
   }
 }
 

@@ -2,6 +2,7 @@ import type { Clock } from "../core/clock.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { CallRequest } from "../engine/call.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { RunStreamed } from "../engine/kept-streams.ts";
 import { createCallSource } from "./event-source.ts";
 import { type Reply, toEnvelope, toReply } from "./reply.ts";
 import { toSseReply } from "./sse.ts";
@@ -25,7 +26,7 @@ const REFUSAL_MS = 50;
 export async function streamCall(
   { engine, clients }: StreamDeps,
   request: CallRequest,
-  run: (request: CallRequest) => Promise<ToolResult>,
+  run: RunStreamed,
 ): Promise<Reply> {
   const giveParams = engine.params.hold(request.params);
   let leave: () => void;

@@ -203,7 +203,7 @@ describe("streamed calls", () => {
     }
   });
 
-  it("are cancelled by their path, and forgotten after a while", async () => {
+  it("are cancelled by their path, and of those that are over for a while only the result is left", async () => {
     const clock = new ManualClock();
     const gate = new Gate();
     const server = await start(
@@ -223,7 +223,13 @@ describe("streamed calls", () => {
     expect(server.engine.streams.size).toBe(1);
     await clock.advance(300_000);
     expect(server.engine.streams.size).toBe(0);
-    expect((await resume(server, `/api/v1/calls/${callId}/stream`)).status).toBe(404);
+    const left = await (await resume(server, `/api/v1/calls/${callId}/stream`)).text();
+    const { messages } = parse(new TextEncoder().encode(left));
+    expect(messages.map(({ event, id }) => [event, id])).toEqual([
+      ["gap", `${callId}:1`],
+      ["result", `${callId}:2`],
+    ]);
+    expect(messages[1]?.data).toContain('"error":"cancelled"');
   });
 
   it("under a key are cancelled at once by their path, without the grace of a client that went away", async () => {

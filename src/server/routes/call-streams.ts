@@ -1,26 +1,34 @@
 import { ToolyardError } from "../../core/errors.ts";
 import type { Verb } from "../../core/scopes.ts";
-import type { CallStream } from "../../engine/call-stream.ts";
+import { CallStream } from "../../engine/call-stream.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { demand, type Identity } from "../auth/identity.ts";
+import { demandUse } from "../auth/tool-access.ts";
 import { expiredCursor, unknownCursor } from "../event-cursor.ts";
 import { createCallSource } from "../event-source.ts";
-import { succeed } from "../reply.ts";
+import { succeed, toEnvelope } from "../reply.ts";
 import { type AnyRoute, route } from "../route.ts";
 import { toSseReply } from "../sse.ts";
 import type { StreamClients } from "../stream-clients.ts";
 
 /** `/api/v1/calls/{call_id}`: streamed calls, for a client that comes back. */
 export function callStreamRoutes(engine: Engine, clients: StreamClients): readonly AnyRoute[] {
-  const find = (callId: string, identity: Identity, verb: Verb): CallStream => {
-    const stream = engine.streams.find(identity.tenant, callId);
-    if (stream === undefined) {
+  const find = async (callId: string, identity: Identity, verb: Verb): Promise<CallStream> => {
+    const { tenant } = identity;
+    const stream = engine.streams.find(tenant, callId);
+    if (stream !== undefined) {
+      if (stream.resource !== undefined) demand(identity, verb, stream.resource);
+      return stream;
+    }
+    const recalled = await engine.streams.recall(tenant, callId);
+    if (recalled === undefined) {
       throw new ToolyardError("unknown_name", "There is no such streamed call", {
-        suggestion: "A streamed call can be read while it runs and for limits.ended_stream_ms after its end.",
+        suggestion: "A streamed call can be read while it runs, and its result for limits.idempotency_retention_ms.",
       });
     }
-    if (stream.resource !== undefined) demand(identity, verb, stream.resource);
-    return stream;
+    const { action, number, result } = recalled;
+    demandUse(engine.catalog, identity, verb, action);
+    return CallStream.restored({ callId, tenant, number, envelope: JSON.stringify(toEnvelope(result)) });
   };
   return [
     route({
@@ -32,8 +40,8 @@ export function callStreamRoutes(engine: Engine, clients: StreamClients): readon
       summary: "Read a streamed call again, or go on after `Last-Event-ID`",
       enveloped: false,
       statuses: { 404: "There is no such call or event", 410: "What followed the event is no longer held" },
-      handle({ path, query, identity, incoming }) {
-        const stream = find(path["call_id"] ?? "", identity, "read");
+      async handle({ path, query, identity, incoming }) {
+        const stream = await find(path["call_id"] ?? "", identity, "read");
         const header = incoming.headers["last-event-id"];
         const cursor = (typeof header === "string" && header !== "" ? header : undefined) ?? query.get("after");
         const after = cursor === null ? 0 : locate(stream, cursor);
@@ -49,8 +57,8 @@ export function callStreamRoutes(engine: Engine, clients: StreamClients): readon
       summary: "Cancel a streamed call",
       enveloped: true,
       statuses: { 404: "There is no such streamed call" },
-      handle({ path, identity }) {
-        const stream = find(path["call_id"] ?? "", identity, "execute");
+      async handle({ path, identity }) {
+        const stream = await find(path["call_id"] ?? "", identity, "execute");
         const cancelled = !stream.ended;
         const reason = new ToolyardError("cancelled", "The call was cancelled by its caller");
         stream.cancellation.cancel(reason);

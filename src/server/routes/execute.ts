@@ -55,7 +55,7 @@ export function executeRoutes(engine: Engine, clients: StreamClients): readonly 
         const parent = body.on_disconnect === "cancel" ? new ClientWait(outgoing) : undefined;
         const call = toCall(caller, body, body.trace_id, { key, parent });
         if (body.stream === true) {
-          return streamCall({ engine, clients }, call, async (request) => (await engine.calls.execute(request)).value);
+          return streamCall({ engine, clients }, call, (request) => engine.calls.execute(request));
         }
         const { orphans } = engine;
         if (key === undefined && !orphans.enabled) return toReply(await engine.executor.execute(call));
