@@ -9,6 +9,10 @@ export class BoundedMap<K, V> {
     this.#capacity = capacity;
   }
 
+  get isEmpty(): boolean {
+    return this.#newer.size === 0 && this.#older.size === 0;
+  }
+
   get(key: K): V | undefined {
     return this.#newer.get(key) ?? this.#older.get(key);
   }

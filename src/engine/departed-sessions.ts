@@ -24,7 +24,7 @@ export class DepartedSessions {
 
   /** Finds the last session that the worker lost on a resource, if it has made none by itself since. */
   lastOf(caller: Caller, resource: string): Departed | undefined {
-    return this.#last.get(toPlace(caller, resource));
+    return this.#last.isEmpty ? undefined : this.#last.get(toPlace(caller, resource));
   }
 
   forgetLastOf(caller: Caller, resource: string): void {

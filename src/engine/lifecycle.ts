@@ -55,7 +55,7 @@ export class Lifecycle {
   async #runWarmup(): Promise<void> {
     const { backend, resource } = this.#mount;
     try {
-      await this.run("warmup", this.#deps.limits.warmupTimeoutMs, async (context) => backend.warmup?.(context), {
+      await this.run("warmup", this.#deps.limits.warmupTimeoutMs, (context) => backend.warmup?.(context), {
         parent: this.#closing,
       });
       this.#warm = true;
@@ -80,18 +80,20 @@ export class Lifecycle {
   async run<T>(
     hook: string,
     timeoutMs: number,
-    body: (context: LifecycleContext) => Promise<T>,
+    body: (context: LifecycleContext) => Promise<T> | T,
     options: { readonly parent?: CancelSource; readonly onLate?: (value: T) => void } = {},
   ): Promise<T> {
     const { clock, limits } = this.#deps;
     const deadline = new Deadline(clock, timeoutMs, `${this.#mount.resource} ${hook}`, options.parent);
     const context = new HookContext(this.#mount.resource, this.#logger, deadline);
-    // A hook that throws at once is a hook that rejects.
-    const work = (async () => body(context))();
+    let work: Promise<T> | undefined;
     try {
+      const running = body(context);
+      if (!isThenable(running)) return running;
+      work = Promise.resolve(running);
       return await untilEnded(work, deadline);
     } catch (error) {
-      if (deadline.ended === undefined) throw error;
+      if (deadline.ended === undefined || work === undefined) throw error;
       const settled = await settlesWithin(clock, work, limits.abortGraceMs);
       if (!settled)
         this.#logger.error({ hook, grace_ms: limits.abortGraceMs }, "a hook ignores its signal; it is given up");
@@ -111,7 +113,7 @@ export class Lifecycle {
   async cleanUp(session: Session<unknown>): Promise<void> {
     const { backend } = this.#mount;
     if (backend.cleanup === undefined) return;
-    await this.run("cleanup", this.#deps.limits.cleanupTimeoutMs, async (context) =>
+    await this.run("cleanup", this.#deps.limits.cleanupTimeoutMs, (context) =>
       backend.cleanup?.(session, context),
     );
   }
@@ -123,7 +125,7 @@ export class Lifecycle {
     await this.#warming?.catch(() => undefined);
     if (backend.shutdown === undefined) return;
     try {
-      await this.run("shutdown", this.#deps.limits.cleanupTimeoutMs, async (context) => backend.shutdown?.(context));
+      await this.run("shutdown", this.#deps.limits.cleanupTimeoutMs, (context) => backend.shutdown?.(context));
     } catch (error) {
       this.#logger.error({ err: error, reason: describeError(error) }, "shutdown failed");
     }
@@ -134,6 +136,10 @@ export class Lifecycle {
     if (ToolyardError.is(error)) return error.message;
     return `${this.#mount.resource} ${hook} failed`;
   }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value;
 }
 
 /** What a hook is given; its signal is made only if the hook asks for it. */

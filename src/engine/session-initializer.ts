@@ -36,7 +36,7 @@ export class SessionInitializer {
       const data = await lifecycle?.run(
         "initialize",
         this.#deps.limits.initializeTimeoutMs,
-        async (context) => backend.initialize?.({ workerId, tenant, sessionId, config }, context),
+        (context) => backend.initialize?.({ workerId, tenant, sessionId, config }, context),
         { parent: record.initialization, onLate },
       );
       record.view = { ...record.view, data };
@@ -61,7 +61,7 @@ export class SessionInitializer {
       data = await lifecycle?.run(
         "adopt",
         this.#deps.limits.initializeTimeoutMs,
-        async (context) => backend.adopt?.({ ...record.view, data: handle }, context) ?? null,
+        (context) => backend.adopt?.({ ...record.view, data: handle }, context) ?? null,
         { parent: record.initialization, onLate },
       );
     } catch (error) {

@@ -89,9 +89,15 @@ export class SessionTable {
   }
 }
 
-/** Names a worker inside its tenant; no name holds a line break. */
+/** The tenant of servers without keys, which most are. */
+const COMMON_TENANT = "default";
+
+/**
+ * Names a worker inside its tenant; no name holds a line break, so that a key without one is of the common tenant. That one's
+ * keys are made without a new string, which each of the maps that a call looks into would have to hash again.
+ */
 export function toWorkerKey({ tenant, workerId }: Caller): string {
-  return `${tenant}\n${workerId}`;
+  return tenant === COMMON_TENANT ? workerId : `${tenant}\n${workerId}`;
 }
 
 /** Names a worker's place for a session on a resource. */
