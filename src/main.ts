@@ -37,14 +37,18 @@ export type Toolyard = RunningServer;
  */
 export async function startToolyard({ config, configDir, logger, ...options }: StartOptions): Promise<Toolyard> {
   const { runtimes } = options;
-  const backends = await loadBackends(config, { configDir, logger, ...(runtimes !== undefined && { runtimes }) });
+  // A folder that was named is meant to be used.
+  const driver = options.store ?? (options.dataDir === undefined ? config.store.driver : "sqlite");
+  const dataDir = resolve(options.dataDir ?? DEFAULT_DATA_DIR);
+  const backends = await loadBackends(config, {
+    configDir,
+    logger,
+    ...(runtimes !== undefined && { runtimes }),
+    ...(driver === "memory" ? {} : { dataDir }),
+  });
   const { engine: limits, http } = toLimits(config.limits);
   const { title, description, allowed_hosts: allowedHosts } = config.server;
-  const store = await openStore({
-    // A folder that was named is meant to be used.
-    driver: options.store ?? (options.dataDir === undefined ? config.store.driver : "sqlite"),
-    dataDir: resolve(options.dataDir ?? DEFAULT_DATA_DIR),
-  });
+  const store = await openStore({ driver, dataDir });
   const server = await startServer({
     store,
     mounts: backends.map(({ resource, backend }) => ({ resource, backend })),

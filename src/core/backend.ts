@@ -10,6 +10,8 @@ export interface BackendSetup<C = Readonly<Record<string, unknown>>> {
   readonly config: C;
   /** Where sandboxes run; asked by backends that need one. */
   readonly runtimes?: RuntimeSelector;
+  /** A folder of the server's for what must outlive it, made by who writes there first; absent when nothing is to. */
+  readonly dataDir?: string;
 }
 
 /** What a health check found; the reason says why not and what to do. */

@@ -54,6 +54,16 @@ export interface ToolContext<D = void> {
   setOutcome(outcome: Extract<Outcome, "ok" | "tool_error" | "limit">): void;
   /** Opens ports of the session's sandbox to the outside; absent without a session, and in a worker thread. */
   readonly ports?: SessionPorts | undefined;
+  /**
+   * Makes a session of the tool's own resource for another worker of the same tenant, as that worker itself would; absent in
+   * a worker thread.
+   *
+   * @throws ToolyardError `conflict` when that worker has one; `session_init_failed`, `invalid_input`, `overloaded`.
+   */
+  readonly createSession?: (
+    workerId: string,
+    config: Readonly<Record<string, unknown>>,
+  ) => Promise<{ readonly id: string; readonly name: string }>;
   /** Calls another tool of the same worker, inside this call's deadline. */
   call(action: string, params?: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<ToolResult>;
 }

@@ -114,11 +114,14 @@ export interface SandboxFiles {
     options: { readonly format: ArchiveFormat; readonly names?: readonly string[] },
     signal: AbortSignal,
   ): AsyncIterable<Uint8Array>;
-  /** Unpacks under a folder: nothing outside it, no links that lead out, no devices, no set-id bits; all or nothing. */
+  /**
+   * Unpacks under a folder: nothing outside it, no links that lead out, no devices, no set-id bits; all or nothing. With
+   * `anyLinks`, for what `archive` packed in a sandbox, symbolic links may lead anywhere in it; nothing is written through them.
+   */
   extract(
     path: string,
     content: AsyncIterable<Uint8Array>,
-    options: { readonly format: ArchiveFormat; readonly limits: ArchiveLimits },
+    options: { readonly format: ArchiveFormat; readonly limits: ArchiveLimits; readonly anyLinks?: boolean },
     signal: AbortSignal,
   ): Promise<{ readonly entries: number; readonly totalBytes: number }>;
 }

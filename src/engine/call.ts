@@ -169,6 +169,10 @@ export class CallContext implements ToolContext<never> {
     this.#call.outcome = outcome;
   }
 
+  createSession(workerId: string, config: Readonly<Record<string, unknown>>) {
+    return this.#executor.createSession(this.#call, workerId, config);
+  }
+
   call(action: string, params: Readonly<Record<string, unknown>> = {}, options: CallOptions = {}): Promise<ToolResult> {
     const { deadline } = this.#call;
     const parent =

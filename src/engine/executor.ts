@@ -20,6 +20,7 @@ import { Preparation } from "./preparation.ts";
 import type { ResourceRouter } from "./router.ts";
 import type { ExposedPorts } from "./session-ports.ts";
 import type { SessionRecord } from "./session-record.ts";
+import { createSibling } from "./sibling-session.ts";
 import type { LoopWatchdog } from "./watchdog.ts";
 
 export interface ExecutorDeps {
@@ -128,6 +129,10 @@ export class ToolExecutor {
 
   portsOf(record: SessionRecord): SessionPorts {
     return this.#deps.ports.of(record);
+  }
+
+  createSession(call: Call, workerId: string, config: Readonly<Record<string, unknown>>) {
+    return createSibling(this.#deps.router, call, workerId, config);
   }
 
   reportProgress(call: Call, data: Readonly<Record<string, unknown>>): void {

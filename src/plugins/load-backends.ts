@@ -24,6 +24,8 @@ export interface LoadBackendsOptions {
   /** The folder of the config: module paths start here. */
   readonly configDir: string;
   readonly runtimes?: RuntimeSelector;
+  /** Where backends may keep what must outlive the server; absent when nothing is to. */
+  readonly dataDir?: string;
   readonly logger: Logger;
 }
 
@@ -114,10 +116,14 @@ function construct(
   backendClass: BackendClass,
   config: Readonly<Record<string, unknown>>,
   place: { readonly file: string; readonly key: string },
-  { runtimes }: Loading,
+  { runtimes, dataDir }: Loading,
 ): AnyBackend {
   try {
-    return new backendClass({ config, ...(runtimes !== undefined && { runtimes }) });
+    return new backendClass({
+      config,
+      ...(runtimes !== undefined && { runtimes }),
+      ...(dataDir !== undefined && { dataDir }),
+    });
   } catch (error) {
     throw new ConfigError(place, `the backend cannot be constructed: ${explain(error)}`, error);
   }

@@ -5,6 +5,9 @@ import { ToolyardError } from "../../core/errors.ts";
 import type { RuntimeSelector, SandboxInstance } from "../../core/runtime.ts";
 import type { Session } from "../../core/session.ts";
 import { type BoundTool, scanTools } from "../../core/tool.ts";
+import { AliasTools } from "./alias-tools.ts";
+import { ArchiveTools } from "./archive-tools.ts";
+import { BashTools } from "./bash-tools.ts";
 import { CodeTools } from "./code-tools.ts";
 import {
   CodeConfig,
@@ -14,8 +17,14 @@ import {
   toRuntimeRequest,
   toSandboxSpec,
 } from "./config.ts";
+import { FileReadTools } from "./file-read-tools.ts";
+import { FileWriteTools } from "./file-write-tools.ts";
+import { SandboxTools } from "./sandbox-tools.ts";
 import { type SandboxesOptions, type SandboxHandle, SessionSandboxes } from "./sandboxes.ts";
 import type { CodeSession } from "./session.ts";
+import { SnapshotStore } from "./snapshot-store.ts";
+import { SnapshotTools } from "./snapshot-tools.ts";
+import { bringBack } from "./snapshots.ts";
 
 /**
  * Gives each session a box of its own, in which code, shell and files meet, with state that lasts from call to call.
@@ -28,11 +37,12 @@ export default class CodeBackend extends Backend<CodeSession> {
   // Files are read and code is interrupted while other code runs; each kernel takes its own code one after another.
   override readonly concurrency = "parallel";
   override readonly description =
-    "A sandbox per session: runs Python, JavaScript, TypeScript and bash, keeping state between calls; commands and files.";
+    "A sandbox per session: runs Python, JavaScript, TypeScript and bash, keeping state between calls; shell, files, ports, snapshots.";
   override readonly configSchema = CodeConfig;
   override readonly sessionSchema: z.ZodObject;
   readonly #config: CodeConfig;
   readonly #groups: readonly object[];
+  readonly #snapshots: SnapshotStore;
 
   constructor(setup: BackendSetup) {
     super(setup);
@@ -40,7 +50,20 @@ export default class CodeBackend extends Backend<CodeSession> {
     this.#config = CodeConfig.safeParse(setup.config).data ?? CodeConfig.parse({});
     this.sessionSchema = createSessionSchema(this.#config);
     const limits = { maxTimeoutMs: this.#config.max_timeout_ms, maxBackground: this.#config.max_background };
-    this.#groups = [new CodeTools(limits)];
+    this.#snapshots = new SnapshotStore(setup.dataDir, {
+      snapshots: this.#config.max_snapshots,
+      totalBytes: this.#config.max_snapshots_mib * 1024 * 1024,
+    });
+    this.#groups = [
+      new CodeTools(limits),
+      new BashTools(limits),
+      new FileReadTools(),
+      new FileWriteTools(),
+      new ArchiveTools(),
+      new SandboxTools(),
+      new SnapshotTools(this.#snapshots),
+      new AliasTools(limits),
+    ];
   }
 
   override tools(): ReadonlyMap<string, BoundTool> {
@@ -48,6 +71,7 @@ export default class CodeBackend extends Backend<CodeSession> {
   }
 
   override async warmup({ signal }: LifecycleContext): Promise<void> {
+    await this.#snapshots.tidy();
     const runtime = await this.#selector().select(toRuntimeRequest(this.#config, {}), signal);
     await runtime.warmup?.(signal);
   }
@@ -55,6 +79,15 @@ export default class CodeBackend extends Backend<CodeSession> {
   override async initialize(request: SessionRequest, { signal }: LifecycleContext): Promise<CodeSession> {
     const config = createSessionSchema(this.#config).parse(request.config);
     const sandboxes = await SessionSandboxes.open(this.#toOptions(request, config), signal);
+    if (config.snapshot !== undefined) {
+      const { tenant } = request;
+      try {
+        await bringBack(this.#snapshots, sandboxes, { tenant, id: config.snapshot }, signal);
+      } catch (error) {
+        await sandboxes.stop();
+        throw error;
+      }
+    }
     return this.#toSession(sandboxes, config);
   }
 
@@ -73,6 +106,10 @@ export default class CodeBackend extends Backend<CodeSession> {
 
   override async cleanup(session: Session<CodeSession | undefined>): Promise<void> {
     await session.data?.sandboxes.stop();
+  }
+
+  override async shutdown(): Promise<void> {
+    await this.#snapshots.close();
   }
 
   override async health({ signal }: LifecycleContext): Promise<BackendHealth> {

@@ -28,6 +28,26 @@ const CodeErrorShape = z.object({
   traceback: z.string(),
 });
 
+const DisplayShape = z.object({
+  is_result: z
+    .boolean()
+    .describe("It is the last expression's value; else display(…), a figure or the like showed it."),
+  text: z.string().optional(),
+  html: z.string().optional(),
+  markdown: z.string().optional(),
+  json: z.unknown().optional(),
+  image: z.object({ media_type: z.enum(["image/png", "image/jpeg", "image/svg+xml"]), base64: z.string() }).optional(),
+  table: z
+    .object({
+      columns: z.array(z.string()),
+      rows: z.array(z.array(z.unknown())),
+      total_rows: z.int(),
+      truncated: z.boolean(),
+    })
+    .optional(),
+  omitted: z.array(z.string()).describe("Forms that it has and that were too large."),
+});
+
 export const RunResult = z.object({
   language: z.enum(LANGUAGES),
   runtime: z.string(),
@@ -36,6 +56,9 @@ export const RunResult = z.object({
   stderr: z.string(),
   result: z.unknown().describe("The last expression as JSON; null where it has none or JSON cannot hold it."),
   text: z.string().nullable().describe("The last expression as people read it."),
+  lossy: z.array(z.string()).describe("Parts of the result that JSON cannot hold, as `$.path: what it was`."),
+  results: z.array(DisplayShape).describe("What the code showed, in every form that it has: tables, figures, HTML …"),
+  results_omitted: z.int().describe("How many more it showed that were over the limit."),
   error: CodeErrorShape.nullable().describe("What the code raised."),
   exit_code: z.int().nullable().describe("Of bash, and of an interpreter that ended itself."),
   signal: z.string().nullable(),

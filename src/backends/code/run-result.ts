@@ -1,3 +1,4 @@
+import type { Display } from "../../core/display.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import type { Execution, GuestError } from "../../core/runtime.ts";
 import type { OpenKernel } from "./sandboxes.ts";
@@ -27,6 +28,7 @@ export function toRunResult(execution: Execution, { language, open, timeoutMs }:
     stderr: stderr.text,
     state_lost: execution.stateLost,
     duration_ms: execution.durationMs,
+    ...(execution.displays.length === 0 ? {} : { results: execution.displays.map(toBlock) }),
     ...(execution.error === null ? {} : { error: execution.error }),
   };
   const lost = execution.stateLost ? "; its interpreter had to be replaced and its variables are gone" : "";
@@ -54,6 +56,9 @@ export function toRunResult(execution: Execution, { language, open, timeoutMs }:
         stderr: stderr.text,
         result: execution.value,
         text: execution.text,
+        lossy: [...execution.lossy],
+        results: execution.displays.map(toBlock),
+        results_omitted: execution.displaysOmitted,
         error: execution.error ?? toExitError(execution, language),
         exit_code: execution.exitCode,
         signal: execution.signal,
@@ -69,6 +74,26 @@ export function toRunResult(execution: Execution, { language, open, timeoutMs }:
         state_lost: execution.stateLost,
       };
   }
+}
+
+/** Writes a display in the words of the tools. */
+function toBlock({ isResult, image, table, omitted, ...forms }: Display): RunResult["results"][number] {
+  return {
+    is_result: isResult,
+    ...forms,
+    ...(image === undefined ? {} : { image: { media_type: image.mediaType, base64: image.base64 } }),
+    ...(table === undefined
+      ? {}
+      : {
+          table: {
+            columns: [...table.columns],
+            rows: table.rows.map((row) => [...row]),
+            total_rows: table.totalRows,
+            truncated: table.truncated,
+          },
+        }),
+    omitted: [...omitted],
+  };
 }
 
 function toExitError(execution: Execution, language: string): GuestError | null {

@@ -63,5 +63,6 @@ export async function openCodeSession(
     // Checked just now: the schema is the one that the type is made from.
     return tool.definition.result?.parse(result) as CodeActions[A]["result"];
   };
-  return { backend, session, selector, call };
+  const names = [...backend.tools().keys()].map((name) => (/[:_]/.test(name) ? name : `code:${name}`));
+  return { backend, session, selector, call, names };
 }
