@@ -3,6 +3,7 @@ import type { GuestCall, Kernel, SandboxInstance } from "../../src/core/runtime.
 import { LocalRuntime } from "../../src/runtimes/local/runtime.ts";
 import { isRunning, listChildren } from "../kit/child-processes.ts";
 import { describeRuntime, echo, run } from "../kit/runtime-conformance.ts";
+import { describeCommands, describeProcesses } from "../kit/runtime-conformance-commands.ts";
 import { PROGRAMS } from "../kit/runtime-programs.ts";
 
 const never = new AbortController().signal;
@@ -22,6 +23,8 @@ if (!status.available) {
       ...(has("javascript") ? { javascript: PROGRAMS.javascript } : {}),
     },
   });
+  describeCommands("local", () => new LocalRuntime());
+  describeProcesses("local", () => new LocalRuntime());
 }
 
 describe.runIf(status.available)("local", () => {

@@ -1,16 +1,18 @@
 import type { Duplex } from "node:stream";
 import { ToolyardError } from "../../core/errors.ts";
 import type { Execution, ExecutionHooks, Language, SandboxLimits } from "../../core/runtime.ts";
-import { encodeFrame, FrameDecoder, ProtocolViolation } from "./frame.ts";
+import { BinaryFrame, encodeFrame, FrameDecoder, ProtocolViolation } from "./frame.ts";
 import { LiveExecution, type PartialExecution } from "./live-execution.ts";
 import { MAX_CODE_LENGTH, toWireLimits } from "./limits.ts";
 import {
   type HostFrame,
   type KernelRequest,
+  type KernelFacts,
   parseSandboxFrame,
   PROTOCOL_VERSION,
   type SandboxFrame,
 } from "./messages.ts";
+import { type DialHandler, Operations } from "./operations.ts";
 
 /** Why a connection ended: `unresponsive` means that an execution outlived its deadline and the grace after it. */
 export type LossCause = "violation" | "unresponsive" | "closed" | "stopped";
@@ -36,6 +38,16 @@ export interface ConnectionOptions {
   readonly graceMs: number;
   /** Kills what is behind the connection, at once; called exactly once, however the connection ends. */
   readonly kill: (why: LossCause, message: string) => void;
+  /** The port at the sandbox's loopback where user code finds a proxy, and who takes the connections made to it. */
+  readonly egress?: { readonly port: number; readonly onDial: DialHandler };
+}
+
+/** What a supervisor says of itself when it is ready. */
+export interface Readiness {
+  /** Of engines, by name. */
+  readonly versions: Readonly<Record<string, string>>;
+  /** Those that it has from before. */
+  readonly kernels: readonly KernelFacts[];
 }
 
 interface Live {
@@ -51,18 +63,20 @@ interface Live {
 
 /** The host's side of "ptc-frame/1": one persistent channel to a supervisor, over which executions, calls and output run. */
 export class SupervisorConnection {
-  /** Resolves with the engines' versions at the other side's `ready`. */
-  readonly ready: Promise<Readonly<Record<string, string>>>;
+  readonly ready: Promise<Readiness>;
+  readonly operations: Operations;
   readonly #channel: Duplex;
   readonly #options: ConnectionOptions;
   readonly #decoder = new FrameDecoder();
   readonly #live = new Map<number, Live>();
   readonly #resets = new Map<string, (() => void)[]>();
-  #becameReady: (versions: Readonly<Record<string, string>>) => void = () => {};
+  readonly #pings = new Map<number, () => void>();
+  #becameReady: (readiness: Readiness) => void = () => {};
   #becameLost: (error: ConnectionLost) => void = () => {};
   #isReady = false;
   #lost: ConnectionLost | undefined;
   #nextExecution = 1;
+  #nextPing = 1;
 
   constructor(channel: Duplex, options: ConnectionOptions) {
     this.#channel = channel;
@@ -77,7 +91,16 @@ export class SupervisorConnection {
     channel.on("error", () => this.close("closed", "the channel to the sandbox failed"));
     channel.on("close", () => this.close("closed", "the sandbox closed its channel"));
     channel.on("end", () => this.close("closed", "the sandbox closed its channel"));
-    this.#send({ t: "hello", v: PROTOCOL_VERSION, limits: toWireLimits(options.limits) });
+    this.operations = new Operations((bytes) => {
+      if (this.#lost === undefined) this.#channel.write(bytes);
+    }, options.egress?.onDial);
+    const egress = options.egress === undefined ? {} : { egress_port: options.egress.port };
+    this.#send({ t: "hello", v: PROTOCOL_VERSION, limits: toWireLimits(options.limits), ...egress });
+  }
+
+  /** How many executions are live. */
+  get executing(): number {
+    return this.#live.size;
   }
 
   get lost(): ConnectionLost | undefined {
@@ -141,6 +164,22 @@ export class SupervisorConnection {
     });
   }
 
+  /** Asks whether the other side answers, and answers whether it did before the signal fired. */
+  ping(signal: AbortSignal): Promise<boolean> {
+    if (this.#lost !== undefined || signal.aborted) return Promise.resolve(false);
+    const n = this.#nextPing++;
+    return new Promise((resolve) => {
+      const end = (answered: boolean) => {
+        signal.removeEventListener("abort", giveUp);
+        resolve(answered);
+      };
+      const giveUp = () => end(false);
+      signal.addEventListener("abort", giveUp, { once: true });
+      this.#pings.set(n, () => end(this.#lost === undefined));
+      this.#send({ t: "ping", n });
+    });
+  }
+
   /** Ends the connection; only the first call counts. */
   close(why: LossCause, message: string): void {
     if (this.#lost !== undefined) return;
@@ -154,6 +193,9 @@ export class SupervisorConnection {
     }
     for (const waiting of this.#resets.values()) for (const resolve of waiting) resolve();
     this.#resets.clear();
+    for (const answered of this.#pings.values()) answered();
+    this.#pings.clear();
+    this.operations.close(message);
   }
 
   #settle(live: Live): void {
@@ -185,7 +227,8 @@ export class SupervisorConnection {
     try {
       for (const message of this.#decoder.push(chunk)) {
         if (this.#lost !== undefined) return;
-        this.#handle(parseSandboxFrame(message));
+        if (message instanceof BinaryFrame) this.operations.handle(message);
+        else this.#handle(parseSandboxFrame(message));
       }
     } catch (error) {
       const message = error instanceof ProtocolViolation ? error.message : "a frame could not be handled";
@@ -198,15 +241,20 @@ export class SupervisorConnection {
       if (frame.t !== "ready" || frame.v !== PROTOCOL_VERSION)
         throw new ProtocolViolation("it did not start with ready");
       this.#isReady = true;
-      this.#becameReady(frame.versions);
+      this.#becameReady({ versions: frame.versions, kernels: frame.kernels });
       return;
     }
     switch (frame.t) {
       case "ready":
         throw new ProtocolViolation("a second ready");
-      case "pong":
       case "idle":
         return;
+      case "pong": {
+        const answered = this.#pings.get(frame.n);
+        if (answered === undefined) throw new ProtocolViolation("an answer to a ping that nobody sent");
+        this.#pings.delete(frame.n);
+        return answered();
+      }
       case "reset": {
         const waiting = this.#resets.get(frame.k);
         if (waiting === undefined) throw new ProtocolViolation("a reset that nobody asked for");
@@ -227,7 +275,10 @@ export class SupervisorConnection {
         const execution = live.execution.finish(frame);
         this.#settle(live);
         live.resolve(execution);
+        return;
       }
+      default:
+        this.operations.handle(frame);
     }
   }
 

@@ -2,10 +2,32 @@
 export const MAX_FRAME_BYTES = 8 * 1024 * 1024;
 
 const HEADER_BYTES = 4;
+const STREAM_BYTES = 4;
+// In a header's length: the frame holds a stream's number and bytes, and no JSON.
+const BINARY = 0x8000_0000;
 
 /** The other side broke the protocol: there is no way back, it must be killed. */
 export class ProtocolViolation extends Error {
   override readonly name = "ProtocolViolation";
+}
+
+/** A frame of bytes, which belong to the operation of that number. */
+export class BinaryFrame {
+  readonly stream: number;
+  readonly data: Buffer;
+
+  constructor(stream: number, data: Buffer) {
+    this.stream = stream;
+    this.data = data;
+  }
+}
+
+/** Encodes the header of a frame of bytes, which follow it. */
+export function encodeBinaryHeader(stream: number, length: number): Buffer {
+  const header = Buffer.allocUnsafe(HEADER_BYTES + STREAM_BYTES);
+  header.writeUInt32BE(BINARY + STREAM_BYTES + length, 0);
+  header.writeUInt32BE(stream, HEADER_BYTES);
+  return header;
 }
 
 /**
@@ -29,6 +51,7 @@ export class FrameDecoder {
   #buffered = 0;
   // Of the frame that is being collected; -1 while its header is incomplete.
   #length = -1;
+  #binary = false;
   readonly #fatal = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
   /** Bytes that wait for the rest of their frame. */
@@ -37,7 +60,7 @@ export class FrameDecoder {
   }
 
   /**
-   * Takes a chunk and returns the messages that it completes.
+   * Takes a chunk and returns the messages that it completes, a {@link BinaryFrame} for each frame of bytes.
    *
    * @throws ProtocolViolation for a frame that is over the cap, not UTF-8 or not JSON.
    */
@@ -48,11 +71,17 @@ export class FrameDecoder {
     for (;;) {
       if (this.#length < 0) {
         if (this.#buffered < HEADER_BYTES) return messages;
-        this.#length = this.#take(HEADER_BYTES).readUInt32BE(0);
+        const header = this.#take(HEADER_BYTES).readUInt32BE(0);
+        this.#binary = header >= BINARY;
+        this.#length = this.#binary ? header - BINARY : header;
         if (this.#length > MAX_FRAME_BYTES) throw new ProtocolViolation(`a frame claims ${this.#length} bytes`);
+        if (this.#binary && this.#length < STREAM_BYTES) throw new ProtocolViolation("a frame of bytes has no stream");
       }
       if (this.#buffered < this.#length) return messages;
-      messages.push(this.#parse(this.#take(this.#length)));
+      const payload = this.#take(this.#length);
+      messages.push(
+        this.#binary ? new BinaryFrame(payload.readUInt32BE(0), payload.subarray(STREAM_BYTES)) : this.#parse(payload),
+      );
       this.#length = -1;
     }
   }

@@ -4,17 +4,10 @@ import type { ToolResult } from "../../core/result.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import { toDisplay } from "./display-frames.ts";
 import { MAX_FRAME_BYTES, ProtocolViolation } from "./frame.ts";
-import type { CallFailure, EndFrame, HostFrame, StreamUsage } from "./messages.ts";
+import { CapturedStream } from "./captured-stream.ts";
+import type { CallFailure, EndFrame, HostFrame } from "./messages.ts";
 
 type StreamName = "stdout" | "stderr";
-
-// Characters that the host keeps of a stream beside the limit: U+FFFD makes three bytes of one.
-const SLACK = 4;
-
-interface Stream {
-  head: string;
-  nextSequence: number;
-}
 
 /** What a killed execution leaves behind. */
 export interface PartialExecution {
@@ -32,10 +25,8 @@ export class LiveExecution {
   readonly #started = performance.now();
   // Aborts the tools that user code called when the execution ends before they do.
   readonly #calls = new AbortController();
-  readonly #streams: Record<StreamName, Stream> = {
-    stdout: { head: "", nextSequence: 0 },
-    stderr: { head: "", nextSequence: 0 },
-  };
+  readonly #streams: Readonly<Record<StreamName, CapturedStream>>;
+  readonly #sequences: Record<StreamName, number> = { stdout: 0, stderr: 0 };
   #lastCall = -1;
   #callCount = 0;
   #inFlight = 0;
@@ -46,15 +37,17 @@ export class LiveExecution {
     this.#hooks = hooks;
     this.#limits = limits;
     this.#send = send;
+    this.#streams = {
+      stdout: new CapturedStream(limits.outputBytes),
+      stderr: new CapturedStream(limits.outputBytes),
+    };
   }
 
   /** Takes output; a promise means that nothing more may be read until it settles. */
   output(name: StreamName, sequence: number, data: string): void | Promise<void> {
-    const stream = this.#streams[name];
-    if (sequence !== stream.nextSequence) throw new ProtocolViolation("output is out of order");
-    stream.nextSequence += 1;
-    stream.head += data;
-    if (stream.head.length > this.#limits.outputBytes + SLACK) throw new ProtocolViolation("output is over its limit");
+    if (sequence !== this.#sequences[name]) throw new ProtocolViolation("output is out of order");
+    this.#sequences[name] += 1;
+    this.#streams[name].append(data);
     return this.#hooks.onOutput?.(name, data);
   }
 
@@ -105,8 +98,8 @@ export class LiveExecution {
     this.abandon();
     return {
       status: end.status,
-      stdout: this.#capture("stdout", end.usage.stdout),
-      stderr: this.#capture("stderr", end.usage.stderr),
+      stdout: this.#streams.stdout.finish(end.usage.stdout),
+      stderr: this.#streams.stderr.finish(end.usage.stderr),
       value: end.value,
       text: end.text,
       valueTruncated: end.value_truncated,
@@ -126,22 +119,11 @@ export class LiveExecution {
   abandon(): PartialExecution {
     this.#ended = true;
     this.#calls.abort();
-    const partial = (name: StreamName): CapturedOutput => {
-      const { head } = this.#streams[name];
-      return { text: head, bytes: Buffer.byteLength(head), truncated: false };
-    };
     return {
-      stdout: partial("stdout"),
-      stderr: partial("stderr"),
+      stdout: this.#streams.stdout.partial(),
+      stderr: this.#streams.stderr.partial(),
       durationMs: performance.now() - this.#started,
     };
-  }
-
-  #capture(name: StreamName, usage: StreamUsage): CapturedOutput {
-    const { head } = this.#streams[name];
-    if (usage.tail.length > this.#limits.outputBytes + SLACK) throw new ProtocolViolation("output is over its limit");
-    const gap = usage.omitted > 0 ? `\n… ${usage.omitted} bytes left out …\n` : "";
-    return { text: head + gap + usage.tail, bytes: usage.bytes, truncated: usage.omitted > 0 };
   }
 }
 

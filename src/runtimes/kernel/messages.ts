@@ -1,6 +1,21 @@
 import type { ExecutionRequest, ExecutionStatus, GuestError, Language } from "../../core/runtime.ts";
 import { parseDisplays, type WireDisplay } from "./display-frames.ts";
+import {
+  amount,
+  count,
+  type Fields,
+  fields,
+  flag,
+  integer,
+  isCount,
+  isFields,
+  nullable,
+  text,
+  texts,
+  wrong,
+} from "./fields.ts";
 import { ProtocolViolation } from "./frame.ts";
+import { type OperationFrame, type OperationRequest, parseOperationFrame } from "./operation-messages.ts";
 
 /** The version of the message model that both sides must name. */
 export const PROTOCOL_VERSION = 1;
@@ -23,7 +38,7 @@ export type KernelRequest = Omit<ExecutionRequest, "dialect"> & { readonly diale
 
 /** What the host sends. `x` names an execution, `k` a kernel, `i` a call within an execution. */
 export type HostFrame =
-  | { readonly t: "hello"; readonly v: number; readonly limits: WireLimits }
+  | { readonly t: "hello"; readonly v: number; readonly limits: WireLimits; readonly egress_port?: number }
   | {
       readonly t: "exec";
       readonly x: number;
@@ -44,7 +59,8 @@ export type HostFrame =
   | { readonly t: "cancel"; readonly x: number }
   | { readonly t: "reset"; readonly k: string }
   | { readonly t: "ping"; readonly n: number }
-  | { readonly t: "bye" };
+  | { readonly t: "bye" }
+  | OperationRequest;
 
 /** Why a tool call of user code failed. */
 export interface CallFailure {
@@ -84,9 +100,20 @@ export interface EndFrame {
   };
 }
 
+/** A kernel that a supervisor has from before. */
+export interface KernelFacts {
+  readonly name: string;
+  readonly language: Language;
+}
+
 /** What the sandbox side sends, after it was checked. */
 export type SandboxFrame =
-  | { readonly t: "ready"; readonly v: number; readonly versions: Readonly<Record<string, string>> }
+  | {
+      readonly t: "ready";
+      readonly v: number;
+      readonly versions: Readonly<Record<string, string>>;
+      readonly kernels: readonly KernelFacts[];
+    }
   | {
       readonly t: "call";
       readonly x: number;
@@ -104,9 +131,8 @@ export type SandboxFrame =
   | { readonly t: "idle"; readonly x: number; readonly pending: readonly number[] }
   | { readonly t: "reset"; readonly k: string }
   | EndFrame
-  | { readonly t: "pong"; readonly n: number };
-
-type Fields = Readonly<Record<string, unknown>>;
+  | { readonly t: "pong"; readonly n: number }
+  | OperationFrame;
 
 const STATUSES: ReadonlySet<string> = new Set<ExecutionStatus>([
   "ok",
@@ -158,14 +184,14 @@ export function parseSandboxFrame(message: unknown): SandboxFrame {
         if (typeof version !== "string") throw wrong("versions");
         named[name] = version;
       }
-      return { t: "ready", v: count(message, "v"), versions: named };
+      return { t: "ready", v: count(message, "v"), versions: named, kernels: kernelFacts(message) };
     }
     case "reset":
       return { t: "reset", k: text(message, "k") };
     case "pong":
       return { t: "pong", n: count(message, "n") };
     default:
-      throw new ProtocolViolation("a frame has an unknown type");
+      return parseOperationFrame(message);
   }
 }
 
@@ -196,6 +222,17 @@ function parseEnd(message: Fields): EndFrame {
   };
 }
 
+function kernelFacts(message: Fields): KernelFacts[] {
+  const kernels = message["kernels"] ?? [];
+  if (!Array.isArray(kernels)) throw wrong("kernels");
+  return kernels.map((kernel: unknown) => {
+    if (!isFields(kernel)) throw wrong("kernels");
+    const language = kernel["language"];
+    if (language !== "javascript" && language !== "python" && language !== "bash") throw wrong("language");
+    return { name: text(kernel, "name"), language };
+  });
+}
+
 function guestError(message: Fields, key: string): GuestError {
   const error = fields(message, key);
   const line = nullable(error, "line", integer);
@@ -212,55 +249,4 @@ function streamUsage(usage: Fields, key: string): StreamUsage {
   return { bytes: count(stream, "bytes"), omitted: count(stream, "omitted"), tail: text(stream, "tail") };
 }
 
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-const isCount = (value: unknown): value is number =>
-  typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 const isStatus = (value: unknown): value is ExecutionStatus => typeof value === "string" && STATUSES.has(value);
-const wrong = (key: string): ProtocolViolation => new ProtocolViolation(`a frame's field "${key}" is missing or wrong`);
-
-function count(message: Fields, key: string): number {
-  const value = message[key];
-  if (!isCount(value)) throw wrong(key);
-  return value;
-}
-
-function integer(message: Fields, key: string): number {
-  const value = message[key];
-  if (typeof value !== "number" || !Number.isSafeInteger(value)) throw wrong(key);
-  return value;
-}
-
-function amount(message: Fields, key: string): number {
-  const value = message[key];
-  if (typeof value !== "number" || !Number.isFinite(value) || value < 0) throw wrong(key);
-  return value;
-}
-
-function text(message: Fields, key: string): string {
-  const value = message[key];
-  if (typeof value !== "string") throw wrong(key);
-  return value;
-}
-
-function texts(message: Fields, key: string): readonly string[] {
-  const value = message[key];
-  if (!Array.isArray(value) || !value.every((item) => typeof item === "string")) throw wrong(key);
-  return value;
-}
-
-function flag(message: Fields, key: string): boolean {
-  const value = message[key];
-  if (typeof value !== "boolean") throw wrong(key);
-  return value;
-}
-
-function fields(message: Fields, key: string): Fields {
-  const value = message[key];
-  if (!isFields(value)) throw wrong(key);
-  return value;
-}
-
-function nullable<T>(message: Fields, key: string, read: (message: Fields, key: string) => T): T | null {
-  return message[key] === null || message[key] === undefined ? null : read(message, key);
-}

@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
 import { ToolyardError } from "../../core/errors.ts";
 import type {
+  ExecOptions,
   ExecutionHooks,
   Isolation,
   Kernel,
@@ -10,15 +11,21 @@ import type {
   SandboxInstance,
   SandboxLimits,
 } from "../../core/runtime.ts";
+import type { SandboxAbility } from "../../core/sandbox-ability.ts";
+import type { CommandResult, CommandSpec, SandboxProcess } from "../../core/sandbox-process.ts";
 import { type LossCause, SupervisorConnection } from "./connection.ts";
 import { createStateMethods } from "./kernel-state.ts";
 import { toLostExecution } from "./lost-execution.ts";
 import type { KernelRequest } from "./messages.ts";
+import { execute, listProcesses, spawn } from "./supervised-commands.ts";
 
 // The supervisor kills within 150 ms of a deadline, and the call is answered at its own deadline whatever happens here. Only a
 // supervisor that is silent for much longer does not work any more: on a busy machine a hasty verdict would cost good sessions.
 const GRACE_MS = 2_000;
 const MAX_KERNEL_NAME_LENGTH = 128;
+
+/** What every supervised sandbox can do. */
+export const SUPERVISED_ABILITIES: readonly SandboxAbility[] = ["exec", "spawn", "processes", "ping"];
 
 /** How what held a sandbox ended: a process, or a container. */
 export interface HolderExit {
@@ -58,6 +65,7 @@ export class SupervisedInstance implements SandboxInstance {
   readonly closed: Promise<SandboxExit>;
   readonly #connection: SupervisorConnection;
   readonly #languages: RuntimeStatus["languages"];
+  readonly #outputBytes: number;
   readonly #kernels = new Map<string, Language>();
   #opened = 0;
 
@@ -70,6 +78,7 @@ export class SupervisedInstance implements SandboxInstance {
     this.#languages = options.languages;
     const { channel, limits, kill } = options;
     this.#connection = new SupervisorConnection(channel, { limits, graceMs: GRACE_MS, kill });
+    this.#outputBytes = limits.outputBytes;
     this.closed = options.ended.then((exit) => {
       this.#connection.close("closed", "its supervisor ended");
       const { lost } = this.#connection;
@@ -87,7 +96,8 @@ export class SupervisedInstance implements SandboxInstance {
     if (signal.aborted) abort();
     signal.addEventListener("abort", abort, { once: true });
     try {
-      await this.#connection.ready;
+      const { kernels } = await this.#connection.ready;
+      for (const { name, language } of kernels) this.#kernels.set(name, language);
     } catch (cause) {
       const { diagnostics } = await this.closed;
       if (signal.aborted) throw new ToolyardError("cancelled", "the sandbox's creation was cancelled", { cause });
@@ -125,6 +135,22 @@ export class SupervisedInstance implements SandboxInstance {
         return connection.reset(name);
       },
     };
+  }
+
+  exec(spec: CommandSpec, options: ExecOptions): Promise<CommandResult> {
+    return execute(this.#connection.operations, spec, options, this.#outputBytes);
+  }
+
+  spawn(spec: CommandSpec, signal: AbortSignal): Promise<SandboxProcess> {
+    return spawn(this.#connection.operations, spec, signal);
+  }
+
+  processes(signal: AbortSignal): Promise<readonly SandboxProcess[]> {
+    return listProcesses(this.#connection.operations, signal);
+  }
+
+  ping(signal: AbortSignal): Promise<boolean> {
+    return this.#connection.ping(signal);
   }
 
   async stop(): Promise<void> {

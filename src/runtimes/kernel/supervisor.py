@@ -1,273 +1,98 @@
-"""Guards the kernels of one sandbox: pid 1 inside it, between the host's channel (fd 3) and user code.
+"""Guards one sandbox: pid 1 inside it, between the host's channel and user code. Speaks "ptc-frame/1" (see frame.ts and
+messages.ts).
 
-It alone says how an execution ended. User code runs only in its children, whose stdout and stderr are pipes, so that
-nothing they write can look like protocol. Speaks "ptc-frame/1" (see frame.ts and messages.ts) on both sides.
+Without arguments the channel is fd 3. With `--connect SOCKET --token FILE --patience SECONDS` it connects to the host, and
+keeps everything running when the host is lost, until it has looked for the next one for so long.
 """
 
 import os
 import selectors
 import signal
-import socket
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from supervisor_channel import Channel  # noqa: E402
-from supervisor_frames import check_call, check_done, check_idle, encode_end  # noqa: E402
-from supervisor_kernel import HOST_FD, Kernel, fork_kernel, set_dumpable, warm_up  # noqa: E402
-from supervisor_output import Output  # noqa: E402
-from supervisor_processes import Processes, signal_name  # noqa: E402
-from supervisor_wire import Decoder, Violation, encode  # noqa: E402
+from supervisor_commands import Commands  # noqa: E402
+from supervisor_executions import Executions  # noqa: E402
+from supervisor_host import GIVEN_FD, GivenHost, SoughtHost  # noqa: E402
+from supervisor_kernel import set_dumpable  # noqa: E402
+from supervisor_operations import Operations  # noqa: E402
+from supervisor_processes import Processes  # noqa: E402
+from supervisor_timers import Timers  # noqa: E402
+from supervisor_wire import Decoder, encode  # noqa: E402
 
 # Bytes that the host has not taken yet; over it, nothing more is read from user code.
 MAX_BACKLOG = 1024 * 1024
-# Bytes that a kernel has not taken yet; over it, it never will.
-MAX_KERNEL_BACKLOG = 64 * 1024 * 1024
-# Seconds from the interrupt until what user code started is killed, and from there until its interpreter is: time to clean
-# up, inside the 300 ms that the host promises.
-KILL_CHILDREN_AFTER = 0.1
-KILL_AFTER = 0.15
-MEMORY_CHECK = 0.1
+# Seconds between looks whether what a lost host had asked for has ended.
+SETTLE = 0.02
+# Imported while nothing is to be done, so that the fork of a kernel takes a millisecond.
+WARM = ("python_kernel",)
 
 
 class Supervisor:
-    def __init__(self):
+    def __init__(self, options):
         self.selector = selectors.DefaultSelector()
-        self.output = Output(self.selector, self.send)
+        self.timers = Timers()
         self.processes = Processes()
-        self.decoder = Decoder()
-        self.kernels = {}
+        self.decoder = Decoder(binary=True)
         self.limits = None
-        self.memory_at = 0.0
-        # As pid 1, leaving ends every process of the sandbox: that is right when the host is gone.
-        self.host = Channel(
-            self.selector,
-            socket.socket(fileno=HOST_FD),
-            on_data=self.on_host,
-            on_lost=lambda: os._exit(0),
-            on_backlog=lambda size: self.set_paused(size > MAX_BACKLOG),
-        )
-
-    # -- the host's side
+        self.cold = []
+        if options is None:
+            self.host = GivenHost(self.selector, self.on_host, self.on_backlog)
+        else:
+            self.host = SoughtHost(self.selector, self.timers, options, self.on_host, self.on_backlog, self.on_host_lost)
+        self.executions = Executions(self.selector, self.processes, self.host)
+        self.processes.on_kernel_death = self.executions.on_exit
+        self.commands = Commands(self.selector, self.timers, self.processes, lambda: self.limits)
+        self.operations = Operations(self.host.send)
+        self.operations.handlers.update(self.commands.handlers)
 
     def send(self, message):
         self.host.send(encode(message))
 
-    def set_paused(self, paused):
-        if paused == self.output.paused:
-            return
-        self.output.set_paused(paused)
-        # Calls and the like are user code's as much as its output is.
-        for kernel in self.processes.kernels.values():
-            kernel.channel.set_paused(paused)
+    # -- the host's side
+
+    def on_backlog(self, size):
+        self.executions.set_paused(size > MAX_BACKLOG)
+        self.commands.set_paused(size > MAX_BACKLOG)
 
     def on_host(self, data):
         for message, frame in self.decoder.push(data):
-            self.on_host_frame(message, frame)
+            if isinstance(message, int) or "r" in message:
+                if not isinstance(message, int) and message["t"] == "op":
+                    self.operations.begin(message)
+                else:
+                    self.operations.on_frame(message, frame)
+            elif not self.executions.on_frame(message, frame):
+                self.on_host_frame(message)
 
-    def on_host_frame(self, message, frame):
+    def on_host_frame(self, message):
         kind = message["t"]
-        if kind == "exec":
-            self.execute(message)
-        elif kind == "res":
-            kernel = self.live(message["x"])
-            if kernel is not None:
-                kernel.calls_in_flight -= 1
-                self.to_kernel(kernel, frame)
-        elif kind == "cancel":
-            kernel = self.live(message["x"])
-            if kernel is not None:
-                self.interrupt(kernel, "cancelled")
-        elif kind == "reset":
-            kernel = self.kernels.get(message["k"])
-            if kernel is not None:
-                self.destroy(kernel, "cancelled")
-                del self.kernels[message["k"]]
-            self.send({"t": "reset", "k": message["k"]})
-        elif kind == "ping":
+        if kind == "ping":
             self.send({"t": "pong", "n": message["n"]})
         elif kind == "hello":
-            self.limits = message["limits"]
-            self.send({"t": "ready", "v": 1, "versions": {"python": sys.version.split()[0]}})
-            warm_up()
+            self.host.greeted()
+            self.limits = self.executions.limits = message["limits"]
+            self.greet()
         elif kind == "bye":
             os._exit(0)
 
-    def live(self, x):
-        for kernel in self.kernels.values():
-            if kernel.x == x:
-                return kernel
-        return None
-
-    # -- executions
-
-    def execute(self, message):
-        self.collect()
-        name = message["k"]
-        kernel = self.kernels.get(name)
-        if kernel is None or kernel.exit_status is not None:
-            kernel = Kernel(name, message["language"], kernel is not None and not kernel.death_told)
-            self.start(kernel)
-            self.kernels[name] = kernel
-        self.output.drain(kernel)
-        kernel.begin(message["x"], message["deadline_ms"] / 1000, self.limits)
-        self.to_kernel(kernel, kernel.request(message))
-
-    def to_kernel(self, kernel, data):
-        kernel.channel.send(data)
-        if len(kernel.channel.backlog) > MAX_KERNEL_BACKLOG:
-            self.destroy(kernel, "violation")
-
-    def end(self, kernel, status, **facts):
-        if kernel.x is None:
+    def greet(self):
+        """Answers a hello, once nothing is live any more that another host had asked for."""
+        if self.executions.busy():
+            self.timers.after(SETTLE, self.greet)
             return
-        # Before anything changes: a value that is not JSON makes it another end.
-        frame = encode_end(kernel, status, facts)
-        kernel.x, kernel.death_told, kernel.lost_before = None, facts.get("state_lost", False), False
-        self.host.send(frame)
+        kernels = self.executions.describe()
+        self.send({"t": "ready", "v": 1, "versions": {"python": sys.version.split()[0]}, "kernels": kernels})
+        self.cold = [name for name in WARM if name not in sys.modules]
 
-    def on_kernel(self, kernel, data):
-        try:
-            if kernel.language == "bash":
-                for x, status in kernel.decoder.push(data):
-                    self.on_shell(kernel, x, status)
-                return
-            for message, _ in kernel.decoder.push(data):
-                self.on_kernel_frame(kernel, message)
-        except (Violation, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            self.destroy(kernel, "violation")
+    def on_host_lost(self):
+        self.decoder = Decoder(binary=True)
+        self.executions.abandon()
+        self.operations.stop_all()
 
-    def on_kernel_lost(self, kernel):
-        kernel.channel.close()
-        # Without its channel a kernel can never end what it runs. Its death is collected as any other.
-        if kernel.exit_status is None:
-            os.kill(kernel.pid, signal.SIGKILL)
-
-    def on_shell(self, kernel, x, status):
-        if x != kernel.x:
-            raise Violation("an execution that is not live ended")
-        self.settle(kernel)
-        self.end(kernel, kernel.stop_reason or "ok", exit_code=status)
-
-    def on_kernel_frame(self, kernel, message):
-        # True equals 1 to Python.
-        if kernel.x is None or type(message.get("x")) is not int or message["x"] != kernel.x:
-            raise Violation("a frame of an execution that is not live")
-        kind = message.get("t")
-        if kind == "call":
-            self.host.send(check_call(kernel, message, self.limits["calls_in_flight"]))
-        elif kind == "idle":
-            self.host.send(check_idle(kernel, message))
-        elif kind == "display":
-            kernel.displays.add(message)
-        elif kind == "done":
-            self.on_done(kernel, message)
-        else:
-            raise Violation("an unknown frame")
-
-    def settle(self, kernel):
-        """Collects what a finished execution wrote; nothing that an interrupted one started may survive it."""
-        if kernel.stop_reason is not None:
-            self.processes.kill(kernel, spare=True)
-        self.output.drain(kernel)
-
-    def on_done(self, kernel, message):
-        self.settle(kernel)
-        facts = check_done(message)
-        status = kernel.stop_reason or ("ok" if facts["error"] is None else "error")
-        if kernel.stop_reason is None and facts["error"] is not None and message.get("limit") == "memory":
-            status, kernel.limit = "limit", "memory"
-        self.end(kernel, status, **facts)
-
-    def on_exit(self, kernel):
-        """Runs once a kernel's process was collected."""
-        if kernel.released:
-            return
-        self.output.drain(kernel)
-        self.processes.kill(kernel)
-        self.release(kernel)
-        status = kernel.exit_status
-        code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
-        name = signal_name(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None
-        if kernel.x is None:
-            return
-        if kernel.heap_exhausted and code is None:
-            kernel.stop_reason, kernel.limit = kernel.stop_reason or "limit", "memory"
-        self.end(kernel, kernel.stop_reason or "exited", exit_code=code, signal=name, state_lost=True)
-
-    # -- stopping
-
-    def interrupt(self, kernel, reason):
-        if kernel.stop_reason is not None:
-            return
-        kernel.stop_reason = reason
-        kernel.kill_at = time.monotonic() + KILL_CHILDREN_AFTER
-        try:
-            os.killpg(kernel.pid, signal.SIGINT)
-        except OSError:
-            pass
-
-    def escalate(self, kernel, now):
-        """Kills what the kernel may be waiting for, so that it can answer and keep its state; and at last the kernel."""
-        if kernel.is_alone:
-            self.destroy(kernel, "timeout")
-            return
-        kernel.is_alone = True
-        kernel.kill_at = now + KILL_AFTER
-        self.processes.kill(kernel, spare=True)
-
-    def destroy(self, kernel, reason):
-        """Kills a kernel with all that it started, and ends what was live in it."""
-        if kernel.exit_status is not None:
-            return
-        kernel.stop_reason = kernel.stop_reason or reason
-        self.processes.kill(kernel)
-        self.output.drain(kernel)
-        self.release(kernel)
-        if kernel.stop_reason == "violation":
-            error = {"name": "ProtocolViolation", "message": "the interpreter broke the sandbox's protocol and was killed", "traceback": ""}
-            self.end(kernel, "error", error=error, state_lost=True)
-        else:
-            self.end(kernel, kernel.stop_reason, state_lost=True)
-
-    def collect(self):
-        self.processes.reap()
-        while self.processes.dead:
-            self.on_exit(self.processes.dead.pop())
-
-    def check_memory(self, now):
-        """Kills a kernel whose tree holds more than the limit; one process alone hits its own rlimit first."""
-        if now < self.memory_at or not any(kernel.x is not None for kernel in self.kernels.values()):
-            return
-        self.memory_at = now + MEMORY_CHECK
-        for kernel in list(self.processes.kernels.values()):
-            if self.processes.is_over(kernel, self.limits["memory_mib"]):
-                kernel.limit = "memory"
-                self.destroy(kernel, "limit")
-
-    # -- processes
-
-    def start(self, kernel):
-        ours, pipes = fork_kernel(kernel, self.limits)
-        self.processes.add(kernel)
-        kernel.channel = Channel(
-            self.selector,
-            ours,
-            on_data=lambda data: self.on_kernel(kernel, data),
-            on_lost=lambda: self.on_kernel_lost(kernel),
-        )
-        kernel.channel.set_paused(self.output.paused)
-        for stream, pipe in pipes.items():
-            self.output.open(kernel, stream, pipe)
-
-    def release(self, kernel):
-        kernel.released = True
-        kernel.channel.close()
-        self.output.close(kernel)
-        if kernel.cell is not None:
-            os.close(kernel.cell)
-            kernel.cell = None
+    # -- the loop
 
     def run(self):
         wake, wake_write = os.pipe()
@@ -277,36 +102,37 @@ class Supervisor:
         signal.set_wakeup_fd(wake_write)
         self.selector.register(wake, selectors.EVENT_READ, lambda _: os.read(wake, 4096))
         while True:
-            for key, events in self.selector.select(self.timeout()):
+            events = self.selector.select(self.timeout())
+            for key, mask in events:
                 # An earlier event of this round may have closed it.
                 if self.selector.get_map().get(key.fd) is not None and self.selector.get_map()[key.fd].data is key.data:
-                    key.data(events)
-            self.collect()
-            now = time.monotonic()
-            for kernel in list(self.processes.kernels.values()):
-                if kernel.x is None:
-                    continue
-                if kernel.kill_at and now >= kernel.kill_at:
-                    self.escalate(kernel, now)
-                elif now >= kernel.deadline:
-                    self.interrupt(kernel, "timeout")
-            self.check_memory(now)
+                    key.data(mask)
+            self.processes.collect()
+            self.executions.check(time.monotonic())
+            self.timers.run_due()
+            if not events and self.cold:
+                __import__(self.cold.pop(0))
 
     def timeout(self):
-        times = []
-        for kernel in self.processes.kernels.values():
-            if kernel.x is not None:
-                times.append(kernel.kill_at or kernel.deadline)
-                times.append(self.memory_at)
+        if self.cold:
+            return 0
+        times = [at for at in (self.executions.next_at(), self.timers.next_at()) if at is not None]
         return max(0.0, min(times) - time.monotonic()) if times else None
+
+
+def parse(arguments):
+    options = dict(zip(arguments[::2], arguments[1::2]))
+    if not options:
+        return None
+    return {"connect": options["--connect"], "token": options["--token"], "patience": float(options["--patience"])}
 
 
 def main():
     # Same uid as user code: without this it could read our memory and write to our fds through /proc.
     set_dumpable(False)
-    os.closerange(HOST_FD + 1, 4096)
-    os.set_inheritable(HOST_FD, False)
-    Supervisor().run()
+    options = parse(sys.argv[1:])
+    os.closerange(GIVEN_FD + (options is None), 4096)
+    Supervisor(options).run()
 
 
 main()

@@ -1,6 +1,7 @@
 """What the supervisor knows of one interpreter, and how a forked child becomes one."""
 
 import ctypes
+import fcntl
 import json
 import os
 import resource
@@ -27,6 +28,16 @@ def set_dumpable(dumpable):
     libc.prctl(PR_SET_DUMPABLE, int(dumpable), 0, 0, 0)
 
 
+def confine(limits, data_mib):
+    """Sets the limits of what is about to run user code."""
+    # Counts private writable memory, so that engines may reserve address space without holding memory.
+    data = data_mib * 1024 * 1024
+    resource.setrlimit(resource.RLIMIT_DATA, (data, data))
+    resource.setrlimit(resource.RLIMIT_NPROC, (limits["pids"], limits["pids"]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
 class Kernel:
     """One interpreter process and the execution that is live in it."""
 
@@ -44,6 +55,8 @@ class Kernel:
         self.decoder = LineDecoder() if language == "bash" else Decoder()
         self.exit_status = None
         self.x = None
+        # The host that asked for what is live is gone.
+        self.unheard = False
         self.captures = {}
         self.displays = None
         self.last_call = -1
@@ -79,11 +92,6 @@ class Kernel:
         return f"{self.x}\n".encode()
 
 
-def warm_up():
-    """Imports what a Python kernel needs, so that the fork of one takes a millisecond."""
-    import python_kernel  # noqa: F401
-
-
 def fork_kernel(kernel, limits):
     """Starts the interpreter; returns our ends of its channel and of its stdout and stderr."""
     ours, theirs = socket.socketpair()
@@ -115,26 +123,19 @@ def become_kernel(kernel, channel, stdout, stderr, limits):
     os.dup2(null, 0)
     os.dup2(stdout, 1)
     os.dup2(stderr, 2)
-    # Above every fd that is in use, so that neither dup2 overwrites the other's source.
-    os.dup2(channel.fileno(), 200)
-    if kernel.cell is not None:
-        os.dup2(kernel.cell, 201)
-    os.closerange(3, 200)
+    # Above every place that one is put to, so that neither overwrites the other's source.
+    ours = fcntl.fcntl(channel.fileno(), fcntl.F_DUPFD, CELL_FD + 1)
+    cell = None if kernel.cell is None else fcntl.fcntl(kernel.cell, fcntl.F_DUPFD, CELL_FD + 1)
     if language == "bash":
-        os.dup2(200, SHELL_FD)
-        os.dup2(201, CELL_FD)
+        os.closerange(3, SHELL_FD)
+        os.dup2(ours, SHELL_FD)
+        os.dup2(cell, CELL_FD)
         os.closerange(CELL_FD + 1, 4096)
     else:
-        os.dup2(200, HOST_FD, inheritable=language != "python")
+        os.dup2(ours, HOST_FD, inheritable=language != "python")
         os.closerange(HOST_FD + 1, 4096)
-    memory = limits["memory_mib"] * 1024 * 1024
-    # Counts private writable memory, so that engines may reserve address space without holding memory.
     # A JavaScript engine aborts where Python raises MemoryError: it gets room above its own heap limit.
-    data = memory * 2 if language == "javascript" else memory
-    resource.setrlimit(resource.RLIMIT_DATA, (data, data))
-    resource.setrlimit(resource.RLIMIT_NPROC, (limits["pids"], limits["pids"]))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    confine(limits, limits["memory_mib"] * (2 if language == "javascript" else 1))
     if language == "python":
         set_dumpable(True)
         import python_kernel

@@ -11,13 +11,17 @@ MEMORY_SLACK = 16 << 20
 class Processes:
     def __init__(self):
         self.kernels = {}
+        # What to do with a kernel that has died.
+        self.on_kernel_death = None
+        # Our other children, which are nobody's orphans: pid → what to do when it has died.
+        self.others = {}
         self.dead = []
 
     def add(self, kernel):
         self.kernels[kernel.pid] = kernel
 
     def reap(self):
-        """Collects dead children, orphans of user code included; kernels among them wait in `dead`."""
+        """Collects dead children, orphans of user code included; those that we know wait in `dead`."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -27,39 +31,67 @@ class Processes:
                 return
             self.note_death(pid, status)
 
+    def collect(self):
+        """Collects the dead and does what is to be done for them."""
+        self.reap()
+        while self.dead:
+            on_death, value = self.dead.pop()
+            on_death(value)
+
     def note_death(self, pid, status):
         kernel = self.kernels.pop(pid, None)
         if kernel is not None:
             kernel.exit_status = status
-            self.dead.append(kernel)
+            self.dead.append((self.on_kernel_death, kernel))
+        on_death = self.others.pop(pid, None)
+        if on_death is not None:
+            self.dead.append((on_death, status))
 
     def kill(self, kernel, spare=False):
         """Kills a kernel (unless it is spared), its descendants and every orphan, since a double fork makes one."""
-        for _ in range(50):
-            self.reap()
-            victims = [pid for pid in under(kernel.pid, self.kernels) if not spare or pid != kernel.pid]
-            if not victims:
-                break
-            for number in (signal.SIGSTOP, signal.SIGKILL):
-                for pid in victims:
-                    try:
-                        os.kill(pid, number)
-                    except OSError:
-                        pass
-            time.sleep(0.001)
-        else:
-            # A storm that outruns the walk: everything but pid 1 goes.
-            os.kill(-1, signal.SIGKILL)
+        self.kill_all(lambda: [pid for pid in self.under(kernel.pid) if not spare or pid != kernel.pid])
         if not spare and kernel.exit_status is None:
             # It is dying; until it is collected it must not be taken for alive.
             self.note_death(*os.waitpid(kernel.pid, 0))
 
-    def is_over(self, kernel, memory_mib):
-        """Says whether a kernel and what it started hold more memory than that."""
+    def kill_tree(self, pid):
+        """Kills a child of ours and its descendants, to which their orphans count while it is their keeper."""
+        self.kill_all(lambda: tree(list_children(), [pid]))
+
+    def kill_all(self, find):
+        for _ in range(50):
+            self.reap()
+            victims = find()
+            if not victims:
+                return
+            for number in (signal.SIGSTOP, signal.SIGKILL):
+                send(victims, number)
+            time.sleep(0.001)
+        # A storm that outruns the walk: everything but pid 1 goes.
+        os.kill(-1, signal.SIGKILL)
+
+    def under(self, kernel_pid):
+        """Lists a kernel, its descendants and every orphan: a child of ours that we did not start, with its own descendants."""
+        children = list_children()
+        ours = children.get(os.getpid(), [])
+        return tree(children, [pid for pid in ours if pid == kernel_pid or not self.knows(pid)])
+
+    def knows(self, pid):
+        return pid in self.kernels or pid in self.others
+
+    def is_over(self, pids, memory_mib):
+        """Says whether processes hold more memory than that."""
         limit = memory_mib * 1024 * 1024 + MEMORY_SLACK
-        tree = under(kernel.pid, self.kernels)
         # The cheap count takes pages that forks share several times; the true one is slow and rarely needed.
-        return resident(tree) > limit and proportional(tree) > limit
+        return resident(pids) > limit and proportional(pids) > limit
+
+
+def send(pids, number):
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except OSError:
+            pass
 
 
 def signal_name(number):
@@ -70,20 +102,30 @@ def signal_name(number):
         return f"SIGRTMIN+{number - signal.SIGRTMIN}" if number > signal.SIGRTMIN else f"SIG{number}"
 
 
-def under(kernel_pid, known):
-    """Lists a kernel, its descendants and every orphan: a child of ours that we did not start, with its own descendants."""
+def list_children():
+    """Tells the children of every process, by its pid; those that are dead and not collected are left out."""
     children = {}
     for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
-        try:
-            with open(f"/proc/{entry}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
-        except OSError:
-            continue
-        if fields[0] != b"Z":
-            children.setdefault(int(fields[1]), []).append(int(entry))
-    queue = [pid for pid in children.get(os.getpid(), []) if pid not in known or pid == kernel_pid]
+        if entry.isdigit():
+            fields = stat_fields(entry)
+            if fields is not None and fields[0] != b"Z":
+                children.setdefault(int(fields[1]), []).append(int(entry))
+    return children
+
+
+def stat_fields(pid):
+    """What /proc tells of a process behind its name: state, parent, group, …; nothing when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+
+
+def tree(children, roots):
+    """Lists those of the roots that live, and all their descendants."""
+    alive = {pid for pids in children.values() for pid in pids}
+    queue = [pid for pid in roots if pid in alive or pid in children]
     found = []
     while queue:
         pid = queue.pop()

@@ -5,6 +5,9 @@ import json
 import struct
 
 MAX_FRAME = 8 * 1024 * 1024
+# In a header's length: the frame holds a stream's number and bytes, and no JSON.
+BINARY = 1 << 31
+STREAM_BYTES = 4
 
 
 class Violation(Exception):
@@ -22,22 +25,38 @@ def encode(message):
     return struct.pack(">I", len(payload)) + payload
 
 
-class Decoder:
-    """Cuts bytes into (message, frame) pairs; takes only what the host would take, for Python knows more of JSON and UTF."""
+def encode_bytes(stream, data):
+    """Encodes a frame of bytes, which belong to the operation of that number."""
+    return struct.pack(">II", BINARY | (STREAM_BYTES + len(data)), stream) + data
 
-    def __init__(self):
+
+class Decoder:
+    """Cuts bytes into (message, frame) pairs; takes only what the host would take, for Python knows more of JSON and UTF.
+
+    The message of a frame of bytes is its stream's number. Kernels may not send any.
+    """
+
+    def __init__(self, binary=False):
+        self.binary = binary
         self.buffer = bytearray()
 
     def push(self, data):
         self.buffer += data
         while len(self.buffer) >= 4:
-            (length,) = struct.unpack_from(">I", self.buffer)
+            (header,) = struct.unpack_from(">I", self.buffer)
+            length = header & ~BINARY
             if length > MAX_FRAME:
                 raise Violation("a frame is over the cap")
+            if header != length and (not self.binary or length < STREAM_BYTES):
+                raise Violation("a frame of bytes is malformed")
             if len(self.buffer) < 4 + length:
                 return
-            frame = bytes(self.buffer[: 4 + length])
+            with memoryview(self.buffer) as view:
+                frame = bytes(view[: 4 + length])
             del self.buffer[: 4 + length]
+            if header != length:
+                yield struct.unpack_from(">I", frame, 4)[0], frame
+                continue
             try:
                 message = json.loads(frame[4:].decode("utf-8"), parse_constant=refuse)
             except (ValueError, RecursionError) as error:

@@ -1,6 +1,7 @@
 import { ToolyardError } from "../../core/errors.ts";
 import type { RuntimeStatus, SandboxInstance, SandboxLimits, SandboxRuntime, SandboxSpec } from "../../core/runtime.ts";
 import { mergeLimits } from "../kernel/limits.ts";
+import { SUPERVISED_ABILITIES } from "../kernel/supervised-instance.ts";
 import { createLocalInstance } from "./instance.ts";
 import { launch } from "./launcher.ts";
 import { type Findings, probe } from "./probe.ts";
@@ -13,6 +14,7 @@ const RECHECK_MS = 10_000;
 export class LocalRuntime implements SandboxRuntime {
   readonly name = "local";
   readonly isolation = "namespace";
+  readonly abilities = SUPERVISED_ABILITIES;
   readonly #limits: SandboxLimits;
   #findings: Promise<Findings> | undefined;
   #foundAt = 0;

@@ -71,7 +71,7 @@ export class QuickJsSession {
       case "hello":
         this.#limits = frame.limits;
         this.#guest.limitMemory(frame.limits.memory_mib);
-        this.#send({ t: "ready", v: PROTOCOL_VERSION, versions: { javascript: "QuickJS" } });
+        this.#send({ t: "ready", v: PROTOCOL_VERSION, versions: { javascript: "QuickJS" }, kernels: [] });
         return;
       case "exec":
         this.#begin(frame);
