@@ -11,17 +11,9 @@ import { loadBackends } from "../plugins/load-backends.ts";
 import { openRuntimes } from "../plugins/open-runtimes.ts";
 import { type Command, parseFlags, type Terminal } from "./command.ts";
 import { loadNamedConfig } from "./config-flag.ts";
+import { type Finding, toRow } from "./finding.ts";
+import { preflight } from "./preflight/preflight.ts";
 import { formatTable } from "./table.ts";
-
-/** One thing that was looked at. */
-interface Finding {
-  readonly check: string;
-  readonly ok: boolean;
-  readonly detail: string;
-  readonly remedy?: string;
-  /** Whether the server can do without it. */
-  readonly optional?: true;
-}
 
 const RUNTIME_CHECK_MS = 15_000;
 const HEALTH_CHECK_MS = 2_000;
@@ -35,8 +27,9 @@ export const doctor: Command = {
   summary: "Say what works on this machine, and how to get what does not",
   help: `Usage: toolyard doctor [flags]
 
-Looks at Node, the config, its backends, the runtimes, the port and the data folder. The exit code is 0 if a server can
-start, or one runs at the port already; runtimes that are missing are named with their remedy.
+Looks at Node, the config, its backends, the runtimes, the port and the data folder; at the Docker Engine, its images and
+limits; at the known flaws of runc, containerd and bubblewrap; at the room on disk. The exit code is 0 if a server can
+start, or one runs at the port already; what is missing or weak is named with its remedy.
 
   --config F    the config file (the package's configs/default.json)
   --data DIR    where state is kept (.toolyard)
@@ -50,18 +43,14 @@ start, or one runs at the port already; runtimes that are missing are named with
     });
     const findings: Finding[] = [{ check: "node", ok: true, detail: process.versions.node }];
     findings.push(...(await checkConfigFile(values.config, terminal)));
-    findings.push(await checkDataDir(values.data ?? ".toolyard"));
+    const dataDir = values.data ?? ".toolyard";
+    findings.push(await checkDataDir(dataDir), ...(await preflight(dataDir)));
     const ok = findings.every((finding) => finding.ok || finding.optional === true);
     if (values.json) terminal.print(JSON.stringify({ ok, findings }));
     else terminal.print(formatTable(findings.map(toRow)));
     return ok ? 0 : 1;
   },
 };
-
-function toRow({ check, ok, optional, detail, remedy }: Finding): readonly string[] {
-  const mark = ok ? "ok" : optional === true ? "missing" : "FAILED";
-  return [mark, check, remedy === undefined || ok ? detail : `${detail}. ${remedy}`];
-}
 
 async function checkConfigFile(path: string | undefined, terminal: Terminal): Promise<readonly Finding[]> {
   let loaded: LoadedConfig;

@@ -56,7 +56,7 @@ export function toPlainText(text: string): string {
     stripVTControlCharacters(text)
       // A carriage return starts the line anew; what stood there before is gone from a terminal too.
       .split("\n")
-      .map((line) => line.replace(/\r+$/, "").replace(/^.*\r/, ""))
+      .map((line) => line.replace(/\r+$/, "").replace(/^[^]*\r/, ""))
       .join("\n")
       // oxlint-disable-next-line no-control-regex
       .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "")
