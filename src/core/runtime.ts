@@ -49,6 +49,8 @@ export interface RuntimeStatus extends Availability {
   readonly languages: Readonly<Partial<Record<Language, Availability>>>;
   /** Only where sandboxes are kept ready. */
   readonly pool?: PoolReport;
+  /** What should be gone and could not be removed yet, by the name that an operator finds it under; absent when there is none. */
+  readonly leaked?: readonly string[];
 }
 
 /** What bounds a sandbox. Every value is a maximum, and the runtime's default where it is absent. */

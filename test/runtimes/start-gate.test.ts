@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { StartGate } from "../../src/runtimes/local/start-gate.ts";
+import { StartGate } from "../../src/runtimes/kernel/start-gate.ts";
 import { Gate } from "../kit/gate.ts";
 
 describe("StartGate", () => {

@@ -29,6 +29,8 @@ export const SUPERVISED_ABILITIES: readonly SandboxAbility[] = ["exec", "spawn",
 
 /** How what held a sandbox ended: a process, or a container. */
 export interface HolderExit {
+  /** Why, where the holder knows better than the connection. */
+  readonly reason?: string;
   readonly exitCode: number | null;
   readonly signal: string | null;
   /** For the log only. */

@@ -5,7 +5,7 @@ import { SUPERVISED_ABILITIES } from "../kernel/supervised-instance.ts";
 import { createLocalInstance } from "./instance.ts";
 import { launch } from "./launcher.ts";
 import { type Findings, probe } from "./probe.ts";
-import { StartGate } from "./start-gate.ts";
+import { StartGate } from "../kernel/start-gate.ts";
 
 // How long "not available" is believed: long enough not to probe per call, short enough to notice an installation.
 const RECHECK_MS = 10_000;

@@ -1,0 +1,84 @@
+import type { LossCause } from "../kernel/connection.ts";
+import type { HolderExit } from "../kernel/supervised-instance.ts";
+import type { ContainerRemover } from "./container-remover.ts";
+import type { EngineClient } from "./engine-client.ts";
+
+// A dead sandbox is told within two seconds; an engine that is slower than this does not get to say why it died.
+const AUTOPSY_MS = 1_500;
+const KILLED = 137;
+
+/** How a container ended, as its engine tells. */
+export interface ContainerExit {
+  readonly exitCode: number | null;
+  readonly outOfMemory: boolean;
+  readonly diagnostics?: string;
+}
+
+/** Waits until a container has ended, for a bounded time, and asks how; never throws. */
+export async function examine(engine: EngineClient, container: string): Promise<ContainerExit> {
+  const what = `asking how the container ${container} ended`;
+  try {
+    return await engine.call({ what, deadlineMs: AUTOPSY_MS, mayWait: true }, async (docker, abortSignal) => {
+      const found = docker.getContainer(container);
+      await found.wait({ condition: "not-running", abortSignal });
+      const { State: state } = await found.inspect({ abortSignal });
+      return { exitCode: state.ExitCode, outOfMemory: state.OOMKilled };
+    });
+  } catch (error) {
+    return { exitCode: null, outOfMemory: false, diagnostics: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** What keeps the container of one sandbox: it kills it, and tells once how it ended. */
+export class ContainerKeeper {
+  /** Resolves when it is gone, or known to be dead and given up to the remover. */
+  readonly ended: Promise<HolderExit>;
+  readonly #engine: EngineClient;
+  readonly #remover: ContainerRemover;
+  readonly #container: string;
+  readonly #forget: () => Promise<void>;
+  readonly #ending = Promise.withResolvers<HolderExit>();
+  #killed = false;
+
+  /** @param options.forget removes what the host keeps of it, once the container is gone. */
+  constructor(options: {
+    readonly engine: EngineClient;
+    readonly remover: ContainerRemover;
+    readonly container: string;
+    readonly forget: () => Promise<void>;
+  }) {
+    this.#engine = options.engine;
+    this.#remover = options.remover;
+    this.#container = options.container;
+    this.#forget = options.forget;
+    this.ended = this.#ending.promise;
+  }
+
+  /** Ends it, if it lives, and removes it; only the first call counts. */
+  kill(why: LossCause): void {
+    if (this.#killed) return;
+    this.#killed = true;
+    void (why === "closed" ? this.#bury() : this.#end());
+  }
+
+  /** It has died by itself, or somebody killed it. */
+  async #bury(): Promise<void> {
+    const { exitCode, outOfMemory, diagnostics } = await examine(this.#engine, this.#container);
+    this.#ending.resolve({
+      exitCode,
+      signal: exitCode === KILLED ? "SIGKILL" : null,
+      ...(outOfMemory && { reason: "oom: its memory ran out" }),
+      ...(diagnostics !== undefined && { diagnostics }),
+    });
+    await this.#remove();
+  }
+
+  async #end(): Promise<void> {
+    await this.#remove();
+    this.#ending.resolve({ exitCode: null, signal: "SIGKILL" });
+  }
+
+  async #remove(): Promise<void> {
+    await this.#remover.remove(this.#container, () => void this.#forget().catch(() => {}));
+  }
+}
