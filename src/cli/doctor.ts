@@ -3,7 +3,7 @@ import { access } from "node:fs/promises";
 import { createServer } from "node:net";
 import { dirname, resolve } from "node:path";
 import { HttpServiceClient } from "../client/http-client.ts";
-import { type Config, RUNTIME_NAMES } from "../config/schema.ts";
+import type { Config } from "../config/schema.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import type { Isolation, RuntimeStatus } from "../core/runtime.ts";
 import { createLogger } from "../log/logger.ts";
@@ -73,7 +73,6 @@ async function checkRuntimesAndBackends({ config, dir }: LoadedConfig): Promise<
   const findings: Finding[] = [];
   try {
     const status = await runtimes.status(AbortSignal.timeout(RUNTIME_CHECK_MS));
-    for (const name of RUNTIME_NAMES) if (status[name] === undefined) findings.push(toUnbuiltFinding(name));
     for (const [name, runtime] of Object.entries(status)) findings.push(toRuntimeFinding(name, runtime));
     const mounted = await loadBackends(config, { configDir: dir, logger, runtimes });
     for (const { resource, backend } of mounted) {
@@ -88,16 +87,11 @@ async function checkRuntimesAndBackends({ config, dir }: LoadedConfig): Promise<
   return findings;
 }
 
-/** A config may name it already, and the automatic order begins with it. */
-function toUnbuiltFinding(name: string): Finding {
-  const detail = "not built yet; the automatic order skips it";
-  return { check: `runtime ${name}`, ok: false, optional: true, detail };
-}
-
 function toRuntimeFinding(name: string, runtime: RuntimeStatus & { readonly isolation: Isolation }): Finding {
-  const { available, reason = "", remedy, isolation, languages } = runtime;
+  const { available, reason = "", remedy, isolation, languages, leaked = [] } = runtime;
   const spoken = Object.entries(languages).filter(([, language]) => language.available);
-  const detail = `isolation ${isolation}; runs ${spoken.map(([language]) => language).join(", ")}`;
+  const left = leaked.length === 0 ? "" : `; could not remove ${leaked.join(", ")}`;
+  const detail = `isolation ${isolation}; runs ${spoken.map(([language]) => language).join(", ")}${left}`;
   return {
     check: `runtime ${name}`,
     ok: available,

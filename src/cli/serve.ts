@@ -4,6 +4,8 @@ import type { ServerLogger } from "../log/logger.ts";
 import { type Command, CommandError, parseFlags, parseNumber, type Terminal, UsageError } from "./command.ts";
 import { loadNamedConfig } from "./config-flag.ts";
 
+const DEFAULT_DATA_DIR = ".toolyard";
+
 /** Runs the server until it is told to stop. */
 export const serve: Command = {
   name: "serve",
@@ -38,9 +40,14 @@ Flags win over the config. It logs to standard error, one line of JSON per event
     const { createLogger } = await import("../log/logger.ts");
     const logger = createLogger({ level: level ?? config.server.log_level });
     shutdown.guard(logger);
-    const { startToolyard } = await import("../main.ts");
+    const { packageVersion, startToolyard } = await import("../main.ts");
     const { needsRuntimes, openRuntimes, reportRuntimes } = await import("../plugins/open-runtimes.ts");
-    const runtimes = openRuntimes(config);
+    const keeps = values.ephemeral !== true && (values.data !== undefined || config.store.driver === "sqlite");
+    const runtimes = openRuntimes(config, {
+      version: packageVersion(),
+      logger,
+      ...(keeps && { dataDir: values.data ?? DEFAULT_DATA_DIR }),
+    });
     let toolyard: Toolyard;
     try {
       toolyard = await startToolyard({

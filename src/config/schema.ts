@@ -54,18 +54,19 @@ export const RUNTIME_NAMES = ["docker", "local", "quickjs"] as const;
 
 const Count = z.int().min(1).optional();
 
+const LIMITS = {
+  memory_mib: Count,
+  pids: Count,
+  disk_mib: Count,
+  output_bytes: Count,
+  result_bytes: Count,
+  calls: Count,
+  calls_in_flight: Count,
+};
+
 /** What bounds every sandbox of a runtime where its session does not say. */
-const SandboxLimits = z
-  .strictObject({
-    memory_mib: Count,
-    pids: Count,
-    disk_mib: Count,
-    output_bytes: Count,
-    result_bytes: Count,
-    calls: Count,
-    calls_in_flight: Count,
-  })
-  .prefault({});
+const SandboxLimits = z.strictObject(LIMITS).prefault({});
+const ContainerLimits = z.strictObject({ ...LIMITS, cpus: z.number().min(0.01).optional() }).prefault({});
 
 /** How many sandboxes are kept started. */
 const Pool = z
@@ -86,9 +87,31 @@ const Pool = z
   .refine(({ min, max }) => min <= max, { path: ["min"], error: "it is above max" })
   .optional();
 
+const Docker = z
+  .strictObject({
+    /** The path of the engine's unix socket; that of DOCKER_HOST, or the usual one, by default. */
+    socket: z.string().min(1).optional(),
+    /** Of sessions that name none. */
+    image: z.string().min(1).optional(),
+    /** Further images that sessions may choose; `*` stands for any characters. */
+    images: z.array(z.string().min(1)).default([]),
+    /** Whether an image that is missing is pulled. */
+    pull: z.boolean().default(true),
+    /** The engine's name of an OCI runtime, `runsc` say. */
+    runtime: z.string().min(1).optional(),
+    limits: ContainerLimits,
+    /** What no session may ask more than. */
+    max_limits: ContainerLimits,
+    /** Where sockets and tokens are kept. */
+    state_folder: z.string().min(1).optional(),
+    pool: Pool,
+  })
+  .prefault({});
+
 const Runtimes = z.strictObject({
   /** Which runtimes to try, best first; the first that is available serves. */
   order: z.union([z.literal("auto"), z.array(z.enum(RUNTIME_NAMES)).min(1)]).default("auto"),
+  docker: Docker,
   local: z.strictObject({ limits: SandboxLimits, pool: Pool }).prefault({}),
   quickjs: z
     .strictObject({

@@ -2,23 +2,34 @@ import type { Config } from "../config/schema.ts";
 import type { RuntimeSelector, SandboxLimits } from "../core/runtime.ts";
 import type { Logger } from "../core/context.ts";
 import type { PoolOptions } from "../runtimes/pool/pool-options.ts";
+import type { DockerRuntimeOptions } from "../runtimes/docker/runtime.ts";
+import { chooseStateFolder } from "../runtimes/docker/state-folder.ts";
 import { createRuntimeSelector } from "../runtimes/selector.ts";
 import { BUILT_IN } from "./built-in.ts";
 
 const CHECK_MS = 15_000;
 const REAP_MS = 60_000;
 
+/** Of the server that sandboxes are made for. */
+export interface RuntimesOwner {
+  /** Where its state is kept; absent for a server that keeps none. */
+  readonly dataDir?: string;
+  readonly version?: string;
+  readonly logger?: Logger;
+}
+
 /** Makes the places where sandboxes run, as the config orders them; starts and looks for nothing yet. */
-export function openRuntimes({ runtimes }: Pick<Config, "runtimes">): RuntimeSelector {
-  const { order, local, quickjs } = runtimes;
+export function openRuntimes({ runtimes }: Pick<Config, "runtimes">, owner: RuntimesOwner = {}): RuntimeSelector {
+  const { order, docker, local, quickjs } = runtimes;
   return createRuntimeSelector({
     order,
+    docker: toDockerOptions(docker, owner),
     local: { limits: toSandboxLimits(local.limits) },
     quickjs: {
       limits: toSandboxLimits(quickjs.limits),
       ...(quickjs.spares !== undefined && { spares: quickjs.spares }),
     },
-    pools: { local: toPoolOptions(local.pool) },
+    pools: { docker: toPoolOptions(docker.pool), local: toPoolOptions(local.pool) },
   });
 }
 
@@ -68,7 +79,7 @@ export async function settleRuntimes(
 }
 
 function poolOf({ runtimes }: Pick<Config, "runtimes">, name: string): PoolConfig {
-  return name === "local" ? runtimes[name].pool : undefined;
+  return name === "local" || name === "docker" ? runtimes[name].pool : undefined;
 }
 
 type PoolConfig = Config["runtimes"]["local"]["pool"];
@@ -77,6 +88,25 @@ function toPoolOptions(pool: PoolConfig): PoolOptions | undefined {
   if (pool === undefined) return undefined;
   const { idle_ms: idleMs, ...options } = pool;
   return { ...options, idleMs };
+}
+
+function toDockerOptions(docker: Config["runtimes"]["docker"], owner: RuntimesOwner): DockerRuntimeOptions {
+  const { socket, image, images, pull, runtime, limits, max_limits: maxima, state_folder: configured } = docker;
+  const { dataDir, version, logger } = owner;
+  const folder = { ...(configured !== undefined && { configured }), ...(dataDir !== undefined && { dataDir }) };
+  return {
+    ...{ images, pull, limits: toContainerLimits(limits), maxLimits: toContainerLimits(maxima) },
+    ...(socket !== undefined && { socket }),
+    ...(image !== undefined && { image }),
+    ...(runtime !== undefined && { ociRuntime: runtime }),
+    stateFolder: chooseStateFolder(folder),
+    ...(version !== undefined && { version }),
+    ...(logger !== undefined && { logger }),
+  };
+}
+
+function toContainerLimits({ cpus, ...limits }: Config["runtimes"]["docker"]["limits"]): SandboxLimits {
+  return { ...toSandboxLimits(limits), ...(cpus !== undefined && { cpus }) };
 }
 
 function toSandboxLimits(limits: Config["runtimes"]["local"]["limits"]): SandboxLimits {

@@ -9,6 +9,7 @@ import {
   type SandboxLimits,
   type SandboxRuntime,
 } from "../core/runtime.ts";
+import { DockerRuntime, type DockerRuntimeOptions } from "./docker/runtime.ts";
 import { LocalRuntime } from "./local/runtime.ts";
 import { PooledRuntime } from "./pool/pooled-runtime.ts";
 import type { PoolOptions } from "./pool/pool-options.ts";
@@ -21,6 +22,8 @@ export const AUTOMATIC_ORDER: readonly string[] = ["docker", "local", "quickjs"]
 export interface SelectorOptions {
   /** Which runtimes `auto` considers, in order; `auto`, the default, is {@link AUTOMATIC_ORDER}. */
   readonly order?: "auto" | readonly string[];
+  /** The docker runtime, which is there only where this is given. */
+  readonly docker?: DockerRuntimeOptions;
   /** Defaults of every local sandbox, under what a session asks for. */
   readonly local?: { readonly limits?: SandboxLimits };
   /** The same for QuickJS, and how many engines are kept started (1 by default). */
@@ -33,7 +36,11 @@ export interface SelectorOptions {
 
 /** Builds the selector over the built-in runtimes and those given; nothing is started or looked for yet. */
 export function createRuntimeSelector(options: SelectorOptions = {}): RuntimeSelector {
-  const builtIn = [new LocalRuntime(options.local), new QuickJsRuntime(options.quickjs)];
+  const builtIn: readonly SandboxRuntime[] = [
+    ...(options.docker === undefined ? [] : [new DockerRuntime(options.docker)]),
+    new LocalRuntime(options.local),
+    new QuickJsRuntime(options.quickjs),
+  ];
   const all = new Map<string, SandboxRuntime>();
   for (const runtime of [...builtIn, ...(options.runtimes ?? [])]) {
     const pool = options.pools?.[runtime.name];

@@ -27,10 +27,11 @@ describe("toolyard doctor", () => {
     expect(report.findings).toContainEqual({ check: "data", ok: true, detail: `${data} can be written` });
   });
 
-  it("names a runtime that is not built yet as missing, which is no failure", async () => {
-    const { code, stdout } = await runCli(["doctor", "--config", fixtures, "--data", dir], { env });
+  it("names a runtime that cannot be used as missing, with the remedy, which is no failure", async () => {
+    const elsewhere = { ...env, DOCKER_HOST: `unix://${dir}/none.sock` };
+    const { code, stdout } = await runCli(["doctor", "--config", fixtures, "--data", dir], { env: elsewhere });
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^missing +runtime docker +not built yet/m);
+    expect(stdout).toMatch(/^missing +runtime docker +no Docker Engine is there\. Start the Docker Engine/m);
   });
 
   it("is content with a port and a data folder that a running Toolyard holds", async () => {

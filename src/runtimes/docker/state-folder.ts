@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { chmodSync, lstatSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 
 // A unix socket's path holds 107 bytes; below the state folder we need "/s/<16>/m/host.sock".
 const MAX_PATH_BYTES = 107 - 32;
@@ -19,11 +19,11 @@ export interface StateFolder {
  */
 export function chooseStateFolder(options: { readonly configured?: string; readonly dataDir?: string }): string {
   const { configured, dataDir } = options;
-  if (configured !== undefined) return configured;
+  if (configured !== undefined) return resolve(configured);
   const own = join(tmpdir(), `toolyard-${userInfo().uid}`);
   if (dataDir === undefined) return join(own, "shared");
-  const inside = join(dataDir, "docker");
-  return Buffer.byteLength(inside) <= MAX_PATH_BYTES ? inside : join(own, digest(dataDir));
+  const inside = resolve(dataDir, "docker");
+  return Buffer.byteLength(inside) <= MAX_PATH_BYTES ? inside : join(own, digest(resolve(dataDir)));
 }
 
 /**
