@@ -156,6 +156,10 @@ export interface SessionStore {
   renew(expiresAt: ReadonlyMap<string, number>): Promise<void>;
   /** Keeps the id and the reason, for a typed answer to who still names it. The first reason stays. */
   end(id: string, reason: string, endedAt: number): Promise<void>;
+  /** The newest `limit` sessions that ended for one of these reasons, oldest first by their creation. */
+  ended(reasons: readonly string[], limit: number): Promise<readonly SessionRow[]>;
+  /** Replaces the reason of a session that has ended; does nothing for another one. */
+  restate(id: string, reason: string): Promise<void>;
   /** Forgets what ended before. Returns how many. */
   prune(endedBefore: number): Promise<number>;
 }

@@ -5,7 +5,9 @@ import type { Call, CallRequest } from "./call.ts";
 import type { CatalogEntry } from "./catalog.ts";
 import { toFailure } from "./failure.ts";
 import type { PlainJson } from "./plain-json.ts";
+import type { Lease } from "./session-request.ts";
 
+const NOTHING = {};
 /** What is told of a name that no tool has. */
 const MAX_ACTION_LENGTH = 256;
 
@@ -30,7 +32,7 @@ export function toSuccess(call: Call, { value, lossy }: PlainJson, times: CallTi
       outcome,
       queued_ms: queueTimeOf(times),
       ...(lease?.record.temporary === true && { temporary_session: true }),
-      ...(lease?.departed !== undefined && { [`${lease.departed.reason}_session`]: lease.departed.id }),
+      ...toDeparture(lease),
       ...(lossy.length > 0 && { lossy }),
     },
   };
@@ -56,6 +58,7 @@ export function toFailedResult(
     trace_id: facts.traceId,
     outcome: failure.outcome,
     queued_ms: queueTimeOf(times),
+    ...toDeparture(facts.call?.lease),
     error: failure.error,
     retryable: failure.retryable,
     suggestion: failure.suggestion,
@@ -81,6 +84,11 @@ export function toRefusedResult(
     suggestion: failure.suggestion,
   };
   return { ok: false, error: failure, meta };
+}
+
+/** Tells of the session that the worker had before, also where the call fails. */
+function toDeparture(lease: Lease | undefined): Pick<ResultMeta, "lost_session" | "expired_session"> {
+  return lease?.departed === undefined ? NOTHING : { [`${lease.departed.reason}_session`]: lease.departed.id };
 }
 
 function executionTimeOf({ startedAt, endedAt }: CallTimes): number {

@@ -3,7 +3,8 @@ import { BoundedMap } from "./bounded-map.ts";
 import type { SessionRecord } from "./session-record.ts";
 import { type Caller, toPlace } from "./session-table.ts";
 
-const REMEMBERED = 10_000;
+/** How many are remembered. */
+export const REMEMBERED = 10_000;
 
 /** A session that went without its worker's doing. */
 export interface Departed {
@@ -27,8 +28,12 @@ export class DepartedSessions {
     return this.#last.isEmpty ? undefined : this.#last.get(toPlace(caller, resource));
   }
 
-  forgetLastOf(caller: Caller, resource: string): void {
-    this.#last.delete(toPlace(caller, resource));
+  /** Returns what was forgotten. */
+  forgetLastOf(caller: Caller, resource: string): Departed | undefined {
+    const place = toPlace(caller, resource);
+    const last = this.#last.get(place);
+    if (last !== undefined) this.#last.delete(place);
+    return last;
   }
 
   /** Says why a session is not there; that it once was is told only to the worker whose it was. */

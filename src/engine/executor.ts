@@ -243,6 +243,7 @@ export class ToolExecutor {
 
   #close(call: Call, result: ToolResult): void {
     call.deadline.close();
+    if (call.lease?.departed !== undefined) this.#deps.router.tell(call.lease.departed);
     this.#deps.watchdog.ended(call.entry.fullName);
     this.#active.delete(call);
     if (this.#active.size === 0) this.#onIdle?.();

@@ -1,7 +1,7 @@
 import { ToolyardError } from "../core/errors.ts";
 import type { EventBus } from "./bus.ts";
 import { type CancelSource, settlesWithin } from "./deadline.ts";
-import { DepartedSessions, unknownSession } from "./departed-sessions.ts";
+import { type Departed, DepartedSessions, unknownSession } from "./departed-sessions.ts";
 import { Lifecycle, type LifecycleDeps } from "./lifecycle.ts";
 import { hasSessions, type Mount } from "./mount.ts";
 import { SessionCleaner } from "./session-cleaner.ts";
@@ -117,7 +117,9 @@ export class ResourceRouter {
   async create(request: CreateRequest, wait: CancelSource): Promise<CreateResult> {
     if (this.#closed) throw new ToolyardError("shutting_down", "The server is stopping");
     const result = this.#obtain(request);
-    this.#departed.forgetLastOf(request, request.resource);
+    const departed = this.#departed.forgetLastOf(request, request.resource);
+    // Who makes a new session counts on the old one no more.
+    if (departed !== undefined) this.tell(departed);
     const lease = this.#leases.take(result.record, { cancel: () => undefined });
     try {
       if (result.record.state !== "active") await this.#leases.whenReady(lease, wait);
@@ -138,6 +140,11 @@ export class ResourceRouter {
     if (record.ending) return;
     if (!record.temporary) this.#departed.add(record, "lost");
     this.#endings.end(record, "lost");
+  }
+
+  /** Notes that a worker was told of a session that it lost. */
+  tell(departed: Departed): void {
+    void this.#journal.tell(departed);
   }
 
   /** Finds the worker's live session on a resource. */

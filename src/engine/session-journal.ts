@@ -3,7 +3,9 @@ import type { Logger } from "../core/context.ts";
 import { ToolyardError } from "../core/errors.ts";
 import type { SessionRow, SessionStore } from "../core/store.ts";
 import type { EngineLimits } from "./limits.ts";
+import { BoundedMap } from "./bounded-map.ts";
 import { settlesWithin } from "./deadline.ts";
+import { type Departed, REMEMBERED } from "./departed-sessions.ts";
 import { hasSessions } from "./mount.ts";
 import type { SessionRecord } from "./session-record.ts";
 import type { Caller } from "./session-table.ts";
@@ -29,8 +31,14 @@ interface Entry {
   expiresAt: number;
 }
 
-/** Ends that are told to who names the session later: its state went without its worker's doing. */
-const LOST = new Set(["lost", "shutdown"]);
+/** Ends that are told to who names the session later, as its state went without its worker's doing, and as what. */
+const DEPARTURES: ReadonlyMap<string, Departed["reason"]> = new Map([
+  ["lost", "lost"],
+  ["shutdown", "lost"],
+  ["expired", "expired"],
+]);
+/** Added to the reason of an end that the worker knows of. */
+const TOLD = " told";
 /** A renewal of less than this part of the ttl is not worth a write: a restart gives every session some time anyway. */
 const WORTH_WRITING = 4;
 
@@ -41,6 +49,8 @@ const END_WAIT_MS = 5_000;
 export class SessionJournal {
   readonly #deps: SessionJournalDeps;
   readonly #entries = new Map<SessionRecord, Entry>();
+  /** Ends that were told, some of them before they were written. */
+  readonly #told = new BoundedMap<string, true>(REMEMBERED);
 
   constructor(deps: SessionJournalDeps) {
     this.#deps = deps;
@@ -78,7 +88,7 @@ export class SessionJournal {
     if (entry === undefined) return;
     this.#entries.delete(record);
     const { clock, logger } = this.#deps;
-    const written = entry.writing.catch(() => undefined).then(() => this.endRow(record.id, record.endReason ?? "lost"));
+    const written = entry.writing.catch(() => undefined).then(() => this.#endRow(record));
     if (await settlesWithin(clock, written, END_WAIT_MS)) return;
     logger.error(
       { session_id: record.id, wait_ms: END_WAIT_MS },
@@ -86,10 +96,37 @@ export class SessionJournal {
     );
   }
 
-  async endRow(id: string, reason: string): Promise<void> {
+  /** Writes that a session which the last run of the server left is lost; never rejects. */
+  async lose({ id }: SessionRow): Promise<void> {
+    await this.#endRow({ id, endReason: "lost" });
+  }
+
+  /** Lists the ends that no worker was told of in an earlier run of the server, the oldest session first. */
+  async untold(): Promise<readonly (Departed & { readonly row: SessionRow })[]> {
+    const rows = await this.#deps.store.ended([...DEPARTURES.keys()], REMEMBERED);
+    return rows.flatMap((row) => {
+      const reason = DEPARTURES.get(row.state);
+      return reason === undefined ? [] : [{ id: row.id, reason, row }];
+    });
+  }
+
+  /** Notes that a worker was told of an end, so that the next run of the server does not tell it again; never rejects. */
+  async tell({ id, reason }: Departed): Promise<void> {
+    if (this.#told.get(id) === true) return;
+    this.#told.set(id, true);
+    try {
+      await this.#deps.store.restate(id, reason + TOLD);
+    } catch (error) {
+      // It is told again, then.
+      this.#deps.logger.error({ err: error, session_id: id }, "that a worker knows of an end could not be written");
+    }
+  }
+
+  async #endRow({ id, endReason = "lost" }: Pick<SessionRecord, "id" | "endReason">): Promise<void> {
     const { store, time, logger } = this.#deps;
     try {
-      await store.end(id, reason, time.now());
+      const told = this.#told.get(id) === true && DEPARTURES.has(endReason);
+      await store.end(id, told ? endReason + TOLD : endReason, time.now());
     } catch (error) {
       logger.error({ err: error, session_id: id }, "the end of a session could not be written");
     }
@@ -127,8 +164,9 @@ export class SessionJournal {
   async explain(sessionId: string, { tenant, workerId }: Caller, resource: string): Promise<ToolyardError | undefined> {
     const row = await this.#deps.store.get(tenant, sessionId).catch(() => null);
     if (row === null || row.workerId !== workerId || row.resource !== resource) return undefined;
-    if (row.state === "expired") return new ToolyardError("session_expired", `The session ${sessionId} has expired`);
-    if (!LOST.has(row.state)) return undefined;
+    const reason = DEPARTURES.get(row.state.endsWith(TOLD) ? row.state.slice(0, -TOLD.length) : row.state);
+    if (reason === undefined) return undefined;
+    if (reason === "expired") return new ToolyardError("session_expired", `The session ${sessionId} has expired`);
     return new ToolyardError("session_lost", `The session ${sessionId} was lost, and its state with it`);
   }
 

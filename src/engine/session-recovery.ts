@@ -31,7 +31,9 @@ export class SessionRecovery {
 
   /** Puts each session into its worker's place, where calls wait for its backend to adopt it. */
   async run(): Promise<void> {
-    const { journal, logger } = this.#deps;
+    const { journal, departed, logger } = this.#deps;
+    // First, so that what is lost now is newer.
+    for (const { row, reason } of await journal.untold()) departed.add(row, reason);
     const rows = await journal.live();
     await Promise.all(rows.map((row) => this.#takeOver(row)));
     if (rows.length > 0) logger.info({ sessions: rows.length }, "the last server left sessions behind");
@@ -51,7 +53,7 @@ export class SessionRecovery {
     if (record === undefined) {
       departed.add(row, "lost");
       events.lost(row);
-      return journal.endRow(row.id, "lost");
+      return journal.lose(row);
     }
     // Held by nobody's call, so that it is not given up because one that waits for it gives up.
     const hold: LeaseHolder = { cancel: () => undefined };

@@ -36,6 +36,61 @@ async function successor(counter: CounterBackend, store: Store, clock = new Manu
   return next;
 }
 
+describe("a session that was lost with its server", () => {
+  const look = (engine: Pick<ReturnType<typeof testEngine>, "call">) => engine.call("counter:get");
+  const metaOf = async (engine: Pick<ReturnType<typeof testEngine>, "call">) => (await look(engine)).meta;
+
+  it("F01: is told to its worker after any restart, until it was told once", async () => {
+    const store = createMemoryStore();
+    const { record } = await testEngine([new CounterBackend()], {}, store).create("counter");
+    // Two servers that the worker never called.
+    await successor(new CounterBackend(), store);
+    await successor(new CounterBackend(), store);
+    const third = await successor(new CounterBackend(), store);
+    expect(await metaOf(third)).toMatchObject({ lost_session: record.id, temporary_session: true });
+    await settle();
+    const fourth = await successor(new CounterBackend(), store);
+    expect(await metaOf(fourth)).not.toHaveProperty("lost_session");
+    // To who names it, it stays lost.
+    expect(await fourth.call("counter:get", {}, { sessionId: record.id })).toMatchObject({
+      error: { error: "session_lost" },
+    });
+  });
+
+  it("F11: is told so too where the server was stopped, or the session had expired", async () => {
+    const store = createMemoryStore();
+    const first = testEngine([new CounterBackend()], {}, store);
+    const stopped = await first.create("counter");
+    const expiring = await first.create("counter", { workerId: "w2", ttlMs: 1_000 });
+    await first.clock.advance(10_000);
+    await first.engine.stop();
+    const second = await successor(new CounterBackend(), store);
+    expect(await metaOf(second)).toMatchObject({ lost_session: stopped.record.id });
+    const other = await second.call("counter:get", {}, { caller: second.worker("w2") });
+    expect(other.meta).toMatchObject({ expired_session: expiring.record.id });
+  });
+
+  it("F01: is told with a failure as well, and counts as told to who makes a new session", async () => {
+    const store = createMemoryStore();
+    const first = testEngine([new CounterBackend()], {}, store);
+    const { record } = await first.create("counter");
+    await first.create("counter", { workerId: "w2" });
+    const counter = new CounterBackend();
+    const second = await successor(counter, store);
+    const failing = second.call("counter:hold", { gate: "a" }, { timeoutMs: 1_000 });
+    await counter.gate("a").arrived();
+    await second.clock.advance(1_500);
+    expect(await failing).toMatchObject({ ok: false, meta: { error: "timeout", lost_session: record.id } });
+    await second.create("counter", { workerId: "w2" });
+    second.router.list(second.worker("w2")).forEach((made) => void second.router.destroy(made, "destroyed"));
+    await settle();
+    const third = await successor(new CounterBackend(), store);
+    expect(await metaOf(third)).not.toHaveProperty("lost_session");
+    const other = await third.call("counter:get", {}, { caller: third.worker("w2") });
+    expect(other.meta).not.toHaveProperty("lost_session");
+  });
+});
+
 describe("a session that outlives its server", () => {
   it("F01: is met by calls that wait for its adoption, and keeps its id, state and turn to end", async () => {
     const counter = new OutsideCounter();
@@ -70,7 +125,7 @@ describe("a session that outlives its server", () => {
       error: { error: "session_lost", outcome: "infra_error" },
     });
     expect(await call("counter:incr")).toMatchObject({ ok: true, meta: { lost_session: record.id } });
-    expect(await store.sessions.get("default", record.id)).toMatchObject({ state: "lost" });
+    expect(await store.sessions.get("default", record.id)).toMatchObject({ state: "lost told" });
   });
 
   it.each([

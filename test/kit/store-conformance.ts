@@ -171,6 +171,24 @@ function describeSessions(open: () => Promise<Store>): void {
     expect(await sessions.get("t2", "b")).toBeNull();
   });
 
+  it("lists those that ended for a reason, the newest oldest first, and takes another reason of them", async () => {
+    const { sessions } = await open();
+    for (const [index, id] of ["d", "b", "c", "a", "live"].entries())
+      await sessions.put(session({ id, createdAt: index }));
+    for (const id of ["d", "b", "a"]) await sessions.end(id, "lost", 9);
+    await sessions.end("c", "shutdown", 9);
+    const ids = async (reasons: string[], limit = 10) => (await sessions.ended(reasons, limit)).map(({ id }) => id);
+    expect(await ids(["lost", "shutdown"])).toEqual(["d", "b", "c", "a"]);
+    expect(await ids(["lost"], 2)).toEqual(["b", "a"]);
+    expect(await ids(["live"])).toEqual([]);
+    await sessions.restate("b", "told");
+    await sessions.restate("live", "told");
+    await sessions.restate("unknown", "told");
+    expect(await ids(["lost"])).toEqual(["d", "a"]);
+    expect(await sessions.get("t1", "b")).toMatchObject({ state: "told", endedAt: 9 });
+    expect((await sessions.live()).map(({ id }) => id)).toEqual(["live"]);
+  });
+
   it("keeps the first reason of an end, also against a late write", async () => {
     const { sessions } = await open();
     await sessions.put(session());
@@ -267,6 +285,8 @@ function describeClosing(open: () => Promise<Store>): void {
       () => store.idempotency.begin(begun),
       () => store.jobs.put(job()),
       () => store.sessions.live(),
+      () => store.sessions.ended(["lost"], 1),
+      () => store.sessions.restate("s1", "told"),
       () => store.keys.list(),
       () => store.audit.list({ limit: 1 }),
     ];

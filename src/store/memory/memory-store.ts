@@ -47,6 +47,20 @@ class MemorySessions implements SessionStore {
     if (session?.state === "live") this.#sessions.set(id, { ...session, state: reason, endedAt });
   }
 
+  async ended(reasons: readonly string[], limit: number): Promise<readonly SessionRow[]> {
+    this.#gate.check();
+    const found = [...this.#sessions.values()].filter(({ state }) => state !== "live" && reasons.includes(state));
+    return found
+      .toSorted((a, b) => a.createdAt - b.createdAt || compareNames(a.id, b.id))
+      .slice(Math.max(0, found.length - limit));
+  }
+
+  async restate(id: string, reason: string): Promise<void> {
+    this.#gate.check();
+    const session = this.#sessions.get(id);
+    if (session !== undefined && session.state !== "live") this.#sessions.set(id, { ...session, state: reason });
+  }
+
   async prune(endedBefore: number): Promise<number> {
     this.#gate.check();
     return deleteWhere(this.#sessions, ({ id, endedAt }) => {

@@ -15,6 +15,8 @@ export class SqliteSessions implements SessionStore {
   readonly #live;
   readonly #renew;
   readonly #end;
+  readonly #ended;
+  readonly #restate;
   readonly #prune;
   readonly #pruneSeqs;
 
@@ -43,6 +45,13 @@ export class SqliteSessions implements SessionStore {
     );
     this.#end = database.prepare<[string, number, string]>(
       `UPDATE sessions SET state = ?, ended_at = ? WHERE id = ? AND state = 'live'`,
+    );
+    this.#ended = database.prepare<[string, number], SessionRow>(
+      `SELECT ${COLUMNS} FROM sessions WHERE ended_at IS NOT NULL AND state IN (SELECT value FROM json_each(?))
+       ORDER BY created_at DESC, id DESC LIMIT ?`,
+    );
+    this.#restate = database.prepare<[string, string]>(
+      "UPDATE sessions SET state = ? WHERE id = ? AND ended_at IS NOT NULL",
     );
     this.#prune = database.prepare<[number]>("DELETE FROM sessions WHERE ended_at < ?");
     this.#pruneSeqs = database.prepare<[number]>(
@@ -76,6 +85,16 @@ export class SqliteSessions implements SessionStore {
   async end(id: string, reason: string, endedAt: number): Promise<void> {
     this.#gate.check();
     await this.#queue.write(() => this.#end.run(reason, endedAt, id));
+  }
+
+  async ended(reasons: readonly string[], limit: number): Promise<readonly SessionRow[]> {
+    this.#gate.check();
+    return this.#ended.all(JSON.stringify(reasons), limit).toReversed();
+  }
+
+  async restate(id: string, reason: string): Promise<void> {
+    this.#gate.check();
+    await this.#queue.write(() => this.#restate.run(reason, id));
   }
 
   async prune(endedBefore: number): Promise<number> {
