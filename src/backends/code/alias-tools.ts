@@ -16,6 +16,7 @@ import type { ToolLimits } from "./code-tools.ts";
 import { MAX_READ_BYTES } from "./file-schemas.ts";
 import { readFile } from "./read-file.ts";
 import { runCode } from "./run-code.ts";
+import { runCommand } from "./run-command.ts";
 import type { CodeContext } from "./session.ts";
 
 const LANGUAGES = {
@@ -49,7 +50,7 @@ export class AliasTools {
     context: CodeContext,
   ): Promise<ExecuteCommandResult> {
     const { maxTimeoutMs } = this.#limits;
-    const done = await runCode({ language: "bash", code: command, kernel: "bash", maxTimeoutMs }, context);
+    const done = await runCommand({ command, shell: "bash", maxTimeoutMs }, context);
     const { stdout, stderr, exit_code } = done;
     if (exit_code !== 0 || done.error !== null) context.setOutcome("tool_error");
     // A command that ran is a success whatever it answered: its exit code is for the reader.

@@ -18,9 +18,8 @@ import {
   StatusParams,
 } from "./bash-schemas.ts";
 import type { ToolLimits } from "./code-tools.ts";
-import { runCode } from "./run-code.ts";
+import { runCommand } from "./run-command.ts";
 import type { CodeContext } from "./session.ts";
-import { toShellCode } from "./shell-code.ts";
 
 /** `bash:*`: a shell that lasts, and commands in the background. */
 export class BashTools {
@@ -47,8 +46,7 @@ export class BashTools {
       const { id, pid, startedAt } = started;
       return { background: true, id, pid, started_at: new Date(startedAt).toISOString() };
     }
-    const code = toShellCode(command, { cwd, env });
-    const done = await runCode({ language: "bash", code, kernel: shell, timeoutMs, maxTimeoutMs }, context);
+    const done = await runCommand({ command, shell, cwd, env, timeoutMs, maxTimeoutMs }, context);
     if (done.exit_code !== 0 || done.error !== null) context.setOutcome("tool_error");
     const { stdout, stderr, stdout_bytes, stderr_bytes } = done.truncated;
     return {

@@ -1,6 +1,7 @@
 import type { Language } from "../../core/runtime.ts";
 import { toRunResult } from "./run-result.ts";
 import type { LANGUAGES, RunResult } from "./code-schemas.ts";
+import type { OpenKernel } from "./sandboxes.ts";
 import type { CodeContext } from "./session.ts";
 import { StopSignal } from "./stop-signal.ts";
 
@@ -20,27 +21,30 @@ export interface CodeRun {
  *
  * @throws ToolyardError `timeout`, `limit_exceeded` or `cancelled` with what the code wrote until then.
  */
-export async function runCode(run: CodeRun, context: CodeContext): Promise<RunResult> {
-  const { sandboxes, timeoutMs: defaultTimeoutMs } = context.session.data;
-  const wantedMs = Math.min(run.timeoutMs ?? defaultTimeoutMs, run.maxTimeoutMs);
+export function runCode(run: CodeRun, context: CodeContext): Promise<RunResult> {
   const language: Language = run.language === "typescript" ? "javascript" : run.language;
-  return sandboxes.use(run.kernel ?? language, language, context.signal, async (open) => {
-    open.executionCount += 1;
-    const timeoutMs = Math.max(1, Math.min(wantedMs, Math.floor(context.timeLeftMs)));
-    using stop = new StopSignal(context.signal);
-    const execution = await open.kernel.run(
-      {
-        code: run.code,
-        deadlineMs: timeoutMs,
-        ...(run.language === "typescript" ? { dialect: "typescript" } : {}),
-      },
-      {
-        signal: stop.signal,
-        onOutput: (stream, text) => context.output(stream, text),
-        onCall: ({ tool: action, args }, signal) => context.call(action, args, { signal, caller: "code" }),
-      },
-    );
-    if (execution.stateLost) open.executionCount = 0;
-    return toRunResult(execution, { language: run.language, open, timeoutMs });
-  });
+  const { sandboxes } = context.session.data;
+  return sandboxes.use(run.kernel ?? language, language, context.signal, (open) => runIn(open, run, context));
+}
+
+/** Runs code in a kernel whose turn the caller has; throws as {@link runCode} does. */
+export async function runIn(open: OpenKernel, run: CodeRun, context: CodeContext): Promise<RunResult> {
+  const wantedMs = Math.min(run.timeoutMs ?? context.session.data.timeoutMs, run.maxTimeoutMs);
+  open.executionCount += 1;
+  const timeoutMs = Math.max(1, Math.min(wantedMs, Math.floor(context.timeLeftMs)));
+  using stop = new StopSignal(context.signal);
+  const execution = await open.kernel.run(
+    {
+      code: run.code,
+      deadlineMs: timeoutMs,
+      ...(run.language === "typescript" ? { dialect: "typescript" } : {}),
+    },
+    {
+      signal: stop.signal,
+      onOutput: (stream, text) => context.output(stream, text),
+      onCall: ({ tool: action, args }, signal) => context.call(action, args, { signal, caller: "code" }),
+    },
+  );
+  if (execution.stateLost) open.executionCount = 0;
+  return toRunResult(execution, { language: run.language, open, timeoutMs });
 }
