@@ -113,9 +113,7 @@ export class Lifecycle {
   async cleanUp(session: Session<unknown>): Promise<void> {
     const { backend } = this.#mount;
     if (backend.cleanup === undefined) return;
-    await this.run("cleanup", this.#deps.limits.cleanupTimeoutMs, (context) =>
-      backend.cleanup?.(session, context),
-    );
+    await this.run("cleanup", this.#deps.limits.cleanupTimeoutMs, (context) => backend.cleanup?.(session, context));
   }
 
   /** Ends a warmup that still runs, then shuts the backend down; never rejects. */

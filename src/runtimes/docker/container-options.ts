@@ -40,7 +40,10 @@ export interface ContainerPlan {
 export function toContainerOptions(plan: ContainerPlan): ContainerCreateOptions {
   const { limits, socketFolder, ociRuntime } = plan;
   const disk = limits.diskMiB * MIB;
-  const folder = `rw,exec,nosuid,nodev,size=${disk},mode=1777,nr_inodes=${limits.diskMiB * FILES_PER_MIB + 1024}`;
+  const [uid, gid = uid] = plan.user.split(":");
+  // The user's own: runc gives a folder that the image has the mode that it has there, whatever is asked for.
+  const owner = `mode=1777,uid=${uid},gid=${gid}`;
+  const folder = `rw,exec,nosuid,nodev,size=${disk},${owner},nr_inodes=${limits.diskMiB * FILES_PER_MIB + 1024}`;
   const memory = (limits.memoryMiB + OVERHEAD_MIB) * MIB;
   return {
     name: plan.name,
