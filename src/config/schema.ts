@@ -104,6 +104,8 @@ const Docker = z
     max_limits: ContainerLimits,
     /** Where sockets and tokens are kept. */
     state_folder: z.string().min(1).optional(),
+    /** How long a container waits for the next server when its own has died. */
+    orphan_seconds: z.int().min(1).default(600),
     pool: Pool,
   })
   .prefault({});

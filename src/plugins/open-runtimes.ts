@@ -91,11 +91,12 @@ function toPoolOptions(pool: PoolConfig): PoolOptions | undefined {
 }
 
 function toDockerOptions(docker: Config["runtimes"]["docker"], owner: RuntimesOwner): DockerRuntimeOptions {
-  const { socket, image, images, pull, runtime, limits, max_limits: maxima, state_folder: configured } = docker;
+  const { socket, image, images, pull, runtime, limits, max_limits: maxima } = docker;
+  const { state_folder: configured, orphan_seconds: orphanSeconds } = docker;
   const { dataDir, version, logger } = owner;
   const folder = { ...(configured !== undefined && { configured }), ...(dataDir !== undefined && { dataDir }) };
   return {
-    ...{ images, pull, limits: toContainerLimits(limits), maxLimits: toContainerLimits(maxima) },
+    ...{ images, pull, orphanSeconds, limits: toContainerLimits(limits), maxLimits: toContainerLimits(maxima) },
     ...(socket !== undefined && { socket }),
     ...(image !== undefined && { image }),
     ...(runtime !== undefined && { ociRuntime: runtime }),

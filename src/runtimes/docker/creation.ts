@@ -12,7 +12,7 @@ import { IDLE_COMMAND, PlainInstance } from "./plain-instance.ts";
 import type { Premises } from "./premises.ts";
 import { SessionFolder } from "./session-folder.ts";
 import { SessionSocket } from "./session-socket.ts";
-import { toSupervisorCommand } from "./supervisor-boot.ts";
+import { toSupervisorCommand } from "./supervisor-command.ts";
 
 /** What containers are started and ended with. */
 export interface Host {
@@ -28,6 +28,8 @@ export interface Creation extends Host {
   readonly spec: SandboxSpec;
   readonly labels: (folder: string) => Readonly<Record<string, string>>;
   readonly ociRuntime?: string;
+  /** How long the container lives without a server. */
+  readonly patienceSeconds: number;
 }
 
 // Images whose supervisor has been seen to start: of the others, what they write at their start is kept.
@@ -70,7 +72,10 @@ async function createSupervised(
   const { engine, remover, facts, limits, premises } = creation;
   const socket = await SessionSocket.listen(folder);
   try {
-    const plan = { ...toPlan(creation, folder, name, toSupervisorCommand(python)), socketFolder: folder.mount };
+    const plan = {
+      ...toPlan(creation, folder, name, toSupervisorCommand(python, creation.patienceSeconds)),
+      socketFolder: folder.mount,
+    };
     const started = await startContainer(engine, plan, { watch: !proven.has(facts.id) });
     const channel = await awaitSupervisor(engine, socket, started, signal);
     proven.add(facts.id);
@@ -111,7 +116,7 @@ async function createPlain(
 
 function toPlan(creation: Creation, folder: SessionFolder, name: string, command: readonly string[]): ContainerPlan {
   const { facts, limits, spec, ociRuntime } = creation;
-  const { node } = facts.programs;
+  const { node, bash } = facts.programs;
   return {
     ...{ name, imageId: facts.id, command, user: facts.user, limits },
     environment: {
@@ -121,6 +126,7 @@ function toPlan(creation: Creation, folder: SessionFolder, name: string, command
       PYTHONDONTWRITEBYTECODE: "1",
       ...spec.environment,
       ...(node !== undefined && { TOOLYARD_NODE: node }),
+      ...(bash !== undefined && { TOOLYARD_BASH: bash }),
     },
     labels: creation.labels(folder.name),
     ...(ociRuntime !== undefined && { ociRuntime }),

@@ -37,11 +37,15 @@ export interface DockerRuntimeOptions {
   readonly maxLimits?: SandboxLimits;
   /** Where sockets and tokens are kept, and by which the deployment is known. */
   readonly stateFolder?: string;
+  /** Seconds that a container waits for the next server of the deployment when its own has died. @default 600 */
+  readonly orphanSeconds?: number;
   readonly logger?: Logger;
   /** Of the server, for the labels. */
   readonly version?: string;
   readonly clock?: Clock;
 }
+
+const ORPHAN_SECONDS = 600;
 
 /** Runs sandboxes as hardened containers of a Docker Engine on this machine. */
 export class DockerRuntime implements SandboxRuntime {
@@ -110,6 +114,7 @@ export class DockerRuntime implements SandboxRuntime {
             facts,
             limits,
             spec,
+            patienceSeconds: this.#options.orphanSeconds ?? ORPHAN_SECONDS,
             labels: (folder) => this.#labels(premises, folder, spec),
             ...(this.#options.ociRuntime !== undefined && { ociRuntime: this.#options.ociRuntime }),
           },

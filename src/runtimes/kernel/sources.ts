@@ -5,6 +5,7 @@ export const SUPERVISOR_FILE = "supervisor.py";
 
 const NAMES: readonly string[] = [
   SUPERVISOR_FILE,
+  "supervisor_cgroup.py",
   "supervisor_channel.py",
   "supervisor_command.py",
   "supervisor_commands.py",

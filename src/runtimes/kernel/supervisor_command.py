@@ -6,6 +6,7 @@ import signal
 import time
 
 import supervisor_keeper
+from supervisor_cgroup import count_memory_kills
 from supervisor_pipe import Writer
 from supervisor_processes import signal_name
 
@@ -34,6 +35,7 @@ class Command:
         self.timer = None
         self.timed_out = False
         self.limit = None
+        self.memory_kills = count_memory_kills()
         self.exit = None
         self.started = time.monotonic()
         for fd in (self.status, *self.pipes):
@@ -134,6 +136,9 @@ class Command:
             "signal": signal_name(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None,
             "timed_out": self.timed_out,
         }
+        killed = self.exit["signal"] == "SIGKILL" or self.exit["exit_code"] == 128 + signal.SIGKILL
+        if killed and self.limit is None and not self.timed_out and count_memory_kills() > self.memory_kills:
+            self.limit = "memory"
         self.on_end()
 
     def destroy(self):

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 
+from supervisor_cgroup import count_memory_kills
 from supervisor_channel import Channel
 from supervisor_frames import check_call, check_done, check_idle, encode_end
 from supervisor_kernel import Kernel, fork_kernel
@@ -150,6 +151,9 @@ class Executions:
         if x != kernel.x:
             raise Violation("an execution that is not live ended")
         self.settle(kernel)
+        # As a shell tells that what it ran was killed.
+        if status == 128 + signal.SIGKILL:
+            self.blame_memory(kernel)
         self.end(kernel, kernel.stop_reason or "ok", exit_code=status)
 
     def on_kernel_frame(self, kernel, message):
@@ -196,7 +200,14 @@ class Executions:
             return
         if kernel.heap_exhausted and code is None:
             kernel.stop_reason, kernel.limit = kernel.stop_reason or "limit", "memory"
+        if name == "SIGKILL":
+            self.blame_memory(kernel)
         self.end(kernel, kernel.stop_reason or "exited", exit_code=code, signal=name, state_lost=True)
+
+    def blame_memory(self, kernel):
+        """Calls a kill by its cause, if the kernel of the system has killed since the execution began."""
+        if kernel.stop_reason is None and count_memory_kills() > kernel.memory_kills:
+            kernel.stop_reason, kernel.limit = "limit", "memory"
 
     # -- stopping
 

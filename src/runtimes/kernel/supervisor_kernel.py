@@ -9,6 +9,7 @@ import signal
 import socket
 import time
 
+from supervisor_cgroup import bounds_pids, count_memory_kills
 from supervisor_displays import Displays
 from supervisor_frames import LineDecoder
 from supervisor_wire import Capture, Decoder, encode
@@ -19,6 +20,8 @@ CELL_FD = 9
 PR_SET_DUMPABLE = 4
 # Taken out of the environment, which user code inherits.
 NODE = os.environ.pop("TOOLYARD_NODE", "/usr/bin/node")
+BASH = os.environ.pop("TOOLYARD_BASH", "/bin/bash")
+PIDS_BOUNDED = bounds_pids()
 HERE = os.path.dirname(os.path.abspath(__file__))
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -33,9 +36,23 @@ def confine(limits, data_mib):
     # Counts private writable memory, so that engines may reserve address space without holding memory.
     data = data_mib * 1024 * 1024
     resource.setrlimit(resource.RLIMIT_DATA, (data, data))
-    resource.setrlimit(resource.RLIMIT_NPROC, (limits["pids"], limits["pids"]))
+    if not PIDS_BOUNDED:
+        # Counts all that the user runs, in other sandboxes too where they share the host's users.
+        resource.setrlimit(resource.RLIMIT_NPROC, (limits["pids"], limits["pids"]))
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    offer_to_memory_killer()
+
+
+def offer_to_memory_killer():
+    """Makes the kernel take user code before the supervisor when memory runs out; user code cannot undo it below our own."""
+    # The file is not ours to write otherwise.
+    set_dumpable(True)
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("900")
+    except OSError:
+        pass
 
 
 class Kernel:
@@ -79,6 +96,7 @@ class Kernel:
         self.started = time.monotonic()
         self.deadline = self.started + seconds
         self.kill_at = 0.0
+        self.memory_kills = count_memory_kills()
         # Interrupted, and what it had started is killed.
         self.is_alone = False
 
@@ -143,7 +161,7 @@ def become_kernel(kernel, channel, stdout, stderr, limits):
         python_kernel.main(HOST_FD, limits)
     elif language == "bash":
         with open(os.path.join(HERE, "shell_kernel.sh"), encoding="utf-8") as file:
-            os.execv("/bin/bash", ["bash", "--norc", "--noprofile", "-c", file.read()])
+            os.execv(BASH, ["bash", "--norc", "--noprofile", "-c", file.read()])
     else:
         heap = str(limits["memory_mib"])
         script = os.path.join(HERE, "node_kernel.mjs")
