@@ -47,7 +47,7 @@ export async function startToolyard({ config, configDir, logger, ...options }: S
     ...(driver === "memory" ? {} : { dataDir }),
   });
   const { engine: limits, http } = toLimits(config.limits);
-  const { title, description, allowed_hosts: allowedHosts } = config.server;
+  const { title, description, allowed_hosts: allowedHosts, ports_origin: portsOrigin } = config.server;
   const store = await openStore({ driver, dataDir });
   const server = await startServer({
     store,
@@ -60,6 +60,7 @@ export async function startToolyard({ config, configDir, logger, ...options }: S
     info: { title, description, version: packageVersion() },
     configDir,
     allowedHosts,
+    portsOrigin,
     allowedOrigins: [...config.server.allowed_origins, ...config.security.allowed_origins],
     ...toSecurity(config.security),
     ...(runtimes !== undefined && { runtimes: async () => runtimes.status(AbortSignal.timeout(10_000)) }),

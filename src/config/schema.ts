@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defaultLimitsConfig, limitsSchema } from "./limits.ts";
+import { PORTS_ORIGIN } from "../server/planes/ports/port-address.ts";
 import { securitySchema } from "./security.ts";
 
 export const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
@@ -27,6 +28,8 @@ const Server = z.strictObject({
   allowed_hosts: z.array(z.string()).default([]),
   /** The origins that browsers may call from. */
   allowed_origins: z.array(z.string()).default([]),
+  /** Where each exposed port has an origin of its own: `http://*.localhost`, whose star stands for the port. */
+  ports_origin: z.string().regex(PORTS_ORIGIN, { error: "it is an origin whose first label is *" }).optional(),
 });
 
 const RESOURCE_NAME = /^[a-z][a-z0-9_-]{0,63}$/i;

@@ -10,6 +10,7 @@ import { eventRoutes } from "./routes/events.ts";
 import { executeRoutes } from "./routes/execute.ts";
 import { fileRoutes } from "./routes/files.ts";
 import type { HttpLimits } from "./http-limits.ts";
+import { portRoutes } from "./routes/ports.ts";
 import { healthRoutes, type RuntimeReport } from "./routes/health.ts";
 import { initRoutes } from "./routes/init.ts";
 import { jobRoutes } from "./routes/jobs.ts";
@@ -20,7 +21,7 @@ import { shutdownRoutes } from "./routes/shutdown.ts";
 import { ticketRoutes } from "./routes/tickets.ts";
 import { toolRoutes } from "./routes/tools.ts";
 import { warmupRoutes } from "./routes/warmup.ts";
-import { StreamClients } from "./stream-clients.ts";
+import type { StreamClients } from "./stream-clients.ts";
 
 /** What the routes need beside the engine. */
 export interface ApiOptions {
@@ -30,14 +31,14 @@ export interface ApiOptions {
   readonly runtimes?: RuntimeReport;
   readonly store: Store;
   readonly http: HttpLimits;
+  readonly clients: StreamClients;
   /** Stops the server, once the answer is on its way. */
   readonly stop: () => void;
 }
 
 /** Every path of the API. */
 export function apiRoutes(engine: Engine, security: Security, options: ApiOptions): readonly AnyRoute[] {
-  const { logger, store, http } = options;
-  const clients = new StreamClients(engine.limits.streamClients);
+  const { logger, store, http, clients } = options;
   return [
     ...executeRoutes(engine, clients),
     ...callStreamRoutes(engine, clients),
@@ -46,6 +47,7 @@ export function apiRoutes(engine: Engine, security: Security, options: ApiOption
     ...lifecycleRoutes(engine),
     ...sessionRoutes(engine),
     ...fileRoutes(engine, http, clients),
+    ...portRoutes(engine),
     ...initRoutes(engine, new ConfigFolder(options.configDir)),
     ...toolRoutes(engine),
     ...warmupRoutes(engine),

@@ -5,7 +5,9 @@ import type { Doorkeeper } from "./auth/doorkeeper.ts";
 import { ANYONE, type Identity } from "./auth/identity.ts";
 import type { Cors } from "./cors.ts";
 import type { HostGuard } from "./guard.ts";
-import { fail, toResponse } from "./reply.ts";
+import { createPathMatcher } from "./path-matcher.ts";
+import { refusal } from "./refusal.ts";
+import { toResponse } from "./reply.ts";
 import type { AnyRoute } from "./route.ts";
 
 /** What a handler finds beside the request: node's own objects, and who calls. */
@@ -76,32 +78,19 @@ function pathOf(url: string): string {
 
 /** Finds what a ticket must be for to open a path. */
 function toPurposes(routes: readonly AnyRoute[]): (method: string, path: string) => string | undefined {
-  const streams = routes.flatMap(({ method, path, ticketPurpose }) => {
-    if (ticketPurpose === undefined) return [];
-    const pattern = new RegExp(`^${path.replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`);
-    return [{ method, pattern, ticketPurpose }];
-  });
-  return (asked, path) => {
-    const method = asked === "HEAD" ? "get" : asked.toLowerCase();
-    for (const { method: own, pattern, ticketPurpose } of streams) {
-      const found = own === method ? pattern.exec(path) : null;
-      if (found === null) continue;
-      if (!ticketPurpose.startsWith(":")) return ticketPurpose;
-      return decode(found.groups?.[ticketPurpose.slice(1)] ?? "");
-    }
-    return undefined;
+  const finders = new Map<string, ReturnType<typeof createPathMatcher<AnyRoute>>>();
+  for (const method of ["get", "put"]) {
+    const streams = routes.filter((route) => route.method === method && route.ticketPurpose !== undefined);
+    finders.set(method, createPathMatcher(streams));
+  }
+  return (method, path) => {
+    const found = finders.get(method === "HEAD" ? "get" : method.toLowerCase())?.(path);
+    const purpose = found?.value.ticketPurpose;
+    return purpose?.startsWith(":") === true ? found?.names[purpose.slice(1)] : purpose;
   };
 }
 
-function decode(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Answers who is not let in, with the headers that HTTP has for it. */
+/** Says in HTTP why somebody is not let in. */
 function toRefusal(error: unknown, logger: Logger): Response {
   let known: ToolyardError;
   if (ToolyardError.is(error)) known = error;
@@ -109,7 +98,5 @@ function toRefusal(error: unknown, logger: Logger): Response {
     logger.error({ err: error }, "a request could not be authenticated");
     known = new ToolyardError("dependency_failed", "The API key could not be checked", { cause: error });
   }
-  const reply = fail({ operation: "http" }, known);
-  if (known.status !== 401) return toResponse(reply);
-  return toResponse({ ...reply, headers: { ...reply.headers, "www-authenticate": 'Bearer realm="toolyard"' } });
+  return toResponse(refusal("http", known));
 }

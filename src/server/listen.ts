@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { FetchHandler } from "./front.ts";
 import type { HttpLimits } from "./http-limits.ts";
+import { type DataPlane, isWebSocket } from "./planes/data-plane.ts";
 
 /** A server that accepts requests. */
 export interface Listening {
@@ -17,6 +18,15 @@ export interface Listening {
  * Node's own is 511, and a harness of thousands opens more at once. The kernel's `somaxconn` bounds it.
  */
 const ACCEPT_QUEUE = 4_096;
+
+export interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly limits: HttpLimits;
+  /** What is none of the API's. */
+  readonly plane: DataPlane;
+}
+
 /** How often Node looks for clients that are too slow. */
 const SLOW_CLIENT_CHECK_MS = 1_000;
 /** How often a server that closes looks for connections on which nothing runs any more. */
@@ -27,10 +37,11 @@ const IDLE_CHECK_MS = 20;
  *
  * @throws Error with Node's own code (EADDRINUSE, EACCES) when the address cannot be had.
  */
-export async function listen(
-  fetch: FetchHandler,
-  { host, port, limits }: { readonly host: string; readonly port: number; readonly limits: HttpLimits },
-): Promise<Listening> {
+export async function listen(fetch: FetchHandler, { host, port, limits, plane }: ListenOptions): Promise<Listening> {
+  const answer = getRequestListener(
+    (request, env) => ("session" in env ? new Response(null, { status: 505 }) : fetch(request, env as never)),
+    { hostname: host },
+  );
   const server = createServer(
     {
       maxHeaderSize: limits.headerBytes,
@@ -39,14 +50,12 @@ export async function listen(
       requestTimeout: Math.max(limits.requestTimeoutMs, limits.uploadTimeoutMs),
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       connectionsCheckingInterval: SLOW_CLIENT_CHECK_MS,
+      // Other upgrades that clients offer (h2c) are passed over; before Node 24.9 they are refused.
+      shouldUpgradeCallback: isWebSocket,
     },
-    getRequestListener(
-      (request, env) => ("session" in env ? new Response(null, { status: 505 }) : fetch(request, env as never)),
-      {
-        hostname: host,
-      },
-    ),
+    (incoming, outgoing) => void (plane.takesRequest(incoming, outgoing) || answer(incoming, outgoing)),
   );
+  server.on("upgrade", (incoming, socket, head) => plane.upgrade(incoming, socket, head));
   const connections = trackConnections(server);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -71,7 +80,11 @@ function trackConnections(server: Server): ReadonlySet<Socket> {
 }
 
 async function closeServer(server: Server, connections: ReadonlySet<Socket>, graceMs: number): Promise<void> {
-  const cutOff = setTimeout(() => server.closeAllConnections(), graceMs);
+  const cutOff = setTimeout(() => {
+    server.closeAllConnections();
+    // Those that became WebSockets are none of HTTP's any more.
+    for (const socket of connections) socket.destroy();
+  }, graceMs);
   // A connection whose last answer ends now, such as a stream's, is idle only then.
   const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
   await new Promise<void>((resolve) => {

@@ -14,6 +14,12 @@ import { type Listening, listen } from "./listen.ts";
 import type { OpenApiInfo } from "./openapi.ts";
 import { apiRoutes } from "./api-routes.ts";
 import type { RuntimeReport } from "./routes/health.ts";
+import { HostGuard } from "./guard.ts";
+import { createDataPlane, planeRoutes } from "./planes/data-plane.ts";
+import type { Plane } from "./planes/plane.ts";
+import { PortsOrigin } from "./planes/ports/port-address.ts";
+import type { ExposedPorts } from "../engine/session-ports.ts";
+import { StreamClients } from "./stream-clients.ts";
 import { docsRoutes } from "./routes/docs.ts";
 
 export interface ServerOptions {
@@ -36,6 +42,10 @@ export interface ServerOptions {
   readonly store?: Store;
   readonly clock?: Clock;
   readonly runtimes?: RuntimeReport;
+  /** `http://*.localhost`: where each exposed port has an origin of its own; by default all are under `/ports/`. */
+  readonly portsOrigin?: string | undefined;
+  /** WebSocket paths. */
+  readonly planes?: (engine: Engine) => readonly Plane[];
 }
 
 /** A server that runs: where it is, and how it ends. */
@@ -70,14 +80,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     allowedOrigins,
   });
   const engine = new Engine({ mounts, limits, store, logger, ...(clock !== undefined && { clock }) });
-  const routes = apiRoutes(engine, security, { ...options, store, stop: () => void stop() });
+  const clients = new StreamClients(limits.streamClients);
+  const planes = options.planes?.(engine) ?? [];
+  const routes = [
+    ...apiRoutes(engine, security, { ...options, store, clients, stop: () => void stop() }),
+    ...planeRoutes(planes),
+  ];
+  const guard = { host: options.host, allowedHosts: options.allowedHosts ?? [], allowedOrigins };
   const fetch = createApp({
     routes: [...routes, ...docsRoutes(routes, engine.catalog, options.info)],
-    guard: {
-      host: options.host,
-      allowedHosts: options.allowedHosts ?? [],
-      allowedOrigins,
-    },
+    guard,
     cors: options.cors ?? defaultCors,
     door: security.door,
     streams: security.streams,
@@ -85,11 +97,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     limits: options.http,
     logger,
   });
+  const origin = options.portsOrigin === undefined ? undefined : new PortsOrigin(options.portsOrigin);
+  const doors = { ...security, guard: new HostGuard(guard), clients, limits: options.http, logger };
+  const plane = createDataPlane({ ...doors, engine, planes, origin });
   // Before the port opens, so that nobody meets a server that does not know yet what it had.
   await engine.recover();
-  const listening = await listen(fetch, { host: options.host, port: options.port, limits: options.http });
-  engine.ports.toUrl = ({ sessionId, port, ticket }) =>
-    `${listening.url}/ports/${encodeURIComponent(sessionId)}/${port}/?ticket=${ticket}`;
+  const listening = await listen(fetch, { host: options.host, port: options.port, limits: options.http, plane });
+  engine.ports.toUrl = portUrls(listening, origin);
   engine.start();
 
   const stopped = Promise.withResolvers<void>();
@@ -103,6 +117,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
   const { url, port } = listening;
   return { url, port, engine, asksForKeys: security.door.required, stop, stopped: stopped.promise };
+}
+
+/** Says where an exposed port is found. */
+function portUrls({ url, port: ownPort }: Listening, origin: PortsOrigin | undefined): ExposedPorts["toUrl"] {
+  return ({ id, sessionId, port, ticket }) => {
+    const place = origin?.of(id, ownPort) ?? `${url}/ports/${encodeURIComponent(sessionId)}/${port}`;
+    return `${place}/?ticket=${ticket}`;
+  };
 }
 
 async function stopAll(engine: Engine, listening: Listening, how: { readonly force?: boolean }): Promise<void> {

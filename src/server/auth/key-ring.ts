@@ -70,6 +70,12 @@ export class KeyRing {
     this.#believed.delete(id);
   }
 
+  /** Whether a text is a key, or has a key's shape: it must not reach anybody else. */
+  isOwn(credential: string): boolean {
+    const isConfigKey = this.#configDigest !== undefined && this.#compare(digestOf(credential), this.#configDigest);
+    return isConfigKey || credential.startsWith("ty_");
+  }
+
   /** Whether the key behind a stream that is open is still good; streams ask from time to time. */
   async stillGood({ keyId }: Identity): Promise<boolean> {
     if (keyId === null || keyId === CONFIG_KEY_ID) return true;

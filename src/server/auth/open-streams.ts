@@ -1,4 +1,4 @@
-import type { ServerResponse } from "node:http";
+import type { Writable } from "node:stream";
 import type { Clock } from "../../core/clock.ts";
 import type { Logger } from "../../core/context.ts";
 import type { Identity } from "./identity.ts";
@@ -15,7 +15,7 @@ const CHECK_MS = 5_000;
 /** Ends the streams of a key that was revoked or has expired: who is let in once is not let in for ever. */
 export class OpenStreams {
   readonly #options: OpenStreamsOptions;
-  readonly #byKey = new Map<string, { readonly identity: Identity; readonly open: Set<ServerResponse> }>();
+  readonly #byKey = new Map<string, { readonly identity: Identity; readonly open: Set<Writable> }>();
   #waiting = false;
 
   constructor(options: OpenStreamsOptions) {
@@ -23,7 +23,7 @@ export class OpenStreams {
   }
 
   /** Watches a stream until it ends. */
-  track(identity: Identity, outgoing: ServerResponse): void {
+  track(identity: Identity, outgoing: Writable): void {
     const { keyId } = identity;
     if (keyId === null || outgoing.closed) return;
     const holder = this.#byKey.get(keyId) ?? { identity, open: new Set() };
