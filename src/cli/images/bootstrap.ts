@@ -110,9 +110,11 @@ async function makeArchive(
   const child = spawn("mmdebstrap", ARGUMENTS, {
     env: { ...process.env, TMPDIR: folder },
     stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
   });
-  // A polite signal only: it unmounts and removes what it made before it ends.
-  const stop = (): void => void child.kill("SIGTERM");
+  // To its whole group, since mmdebstrap itself waits for what it runs. A polite one only: it unmounts and removes what it
+  // made before it ends.
+  const stop = (): void => void (child.pid !== undefined && process.kill(-child.pid, "SIGTERM"));
   signal.addEventListener("abort", stop, { once: true });
   child.stdout.pipe(archive, { end: false });
   createInterface({ input: child.stderr }).on("line", (line) => {
