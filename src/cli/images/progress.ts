@@ -54,14 +54,20 @@ function toStatusEvent(message: { readonly status: unknown; readonly id?: unknow
 export function toPlainText(text: string): string {
   return (
     stripVTControlCharacters(text)
-      // A carriage return starts the line anew; what stood there before is gone from a terminal too.
       .split("\n")
-      .map((line) => line.replace(/\r+$/, "").replace(/^[^]*\r/, ""))
+      .map(lastWriting)
       .join("\n")
       // oxlint-disable-next-line no-control-regex
       .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "")
       .trim()
   );
+}
+
+/** A carriage return starts a line anew, and what stood there before is gone from a terminal too. */
+function lastWriting(line: string): string {
+  let end = line.length;
+  while (end > 0 && line[end - 1] === "\r") end--;
+  return line.slice(line.lastIndexOf("\r", end - 1) + 1, end);
 }
 
 /** Reads the engine's answer to its end, one JSON object a line. */

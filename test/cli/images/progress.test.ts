@@ -68,6 +68,11 @@ describe("the engine's progress", () => {
     );
   });
 
+  it.each(["\r", "a\r", " ", "\n", "\u001b["])("reads a long line of %j in one go", (unit) => {
+    // Milliseconds; a pattern that tries every start anew takes half a minute.
+    expect(parseEngineLine(JSON.stringify({ stream: `${unit.repeat(100_000)}x` }))).toMatchObject({ kind: "output" });
+  });
+
   it("takes escape sequences out of what a build prints", () => {
     expect(toPlainText("\u001b]0;title\u0007\u001b[2Jred\u001b[0m\r\n")).toBe("red");
   });
