@@ -128,6 +128,11 @@ export class Engine {
     await Promise.all([this.#idempotency.recover(), this.jobs.recover(), this.router.recovery.run()]);
   }
 
+  /** The background end of sessions whose time is over; nobody meets such a session while it is stopped, either. */
+  get cleanup(): Pick<Sweeper, "running" | "start" | "stop"> {
+    return this.#sweeper;
+  }
+
   get stopping(): boolean {
     return this.#stopping !== undefined;
   }

@@ -13,14 +13,26 @@ export class Sweeper {
     this.#sweep = sweep;
   }
 
+  /** Whether it runs. */
+  get running(): boolean {
+    return this.#cancel !== undefined;
+  }
+
+  /** Does nothing when it runs already. */
   start(): void {
-    this.#cancel = this.#clock.after(this.#intervalMs, () => {
-      this.#sweep();
-      this.start();
-    });
+    if (this.#cancel === undefined) this.#schedule();
   }
 
   stop(): void {
     this.#cancel?.();
+    this.#cancel = undefined;
+  }
+
+  #schedule(): void {
+    this.#cancel = this.#clock.after(this.#intervalMs, () => {
+      this.#sweep();
+      // The sweep may have stopped it.
+      if (this.#cancel !== undefined) this.#schedule();
+    });
   }
 }

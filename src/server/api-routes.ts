@@ -10,6 +10,7 @@ import { eventRoutes } from "./routes/events.ts";
 import { executeRoutes } from "./routes/execute.ts";
 import { fileRoutes } from "./routes/files.ts";
 import type { HttpLimits } from "./http-limits.ts";
+import { sessionAdminRoutes } from "./routes/session-admin.ts";
 import { portRoutes } from "./routes/ports.ts";
 import { healthRoutes, type RuntimeReport } from "./routes/health.ts";
 import { initRoutes } from "./routes/init.ts";
@@ -46,6 +47,7 @@ export function apiRoutes(engine: Engine, security: Security, options: ApiOption
     ...jobRoutes(engine),
     ...lifecycleRoutes(engine),
     ...sessionRoutes(engine),
+    ...sessionAdminRoutes(engine),
     ...fileRoutes(engine, http, clients),
     ...portRoutes(engine),
     ...initRoutes(engine, new ConfigFolder(options.configDir)),

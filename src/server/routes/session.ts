@@ -197,7 +197,7 @@ async function findSession(
   });
 }
 
-function describeSession(router: ResourceRouter, record: SessionRecord) {
+export function describeSession(router: ResourceRouter, record: SessionRecord) {
   return {
     resource_type: record.resource,
     session_id: record.id,
