@@ -2,7 +2,7 @@
 // true line numbers come from the engine. Plain JavaScript for any Node from 18 on, since it runs on the sandbox's own.
 // User code reaches everything here: what this process says is data to the supervisor, never authority.
 import inspector from "node:inspector";
-import * as module from "node:module";
+import { createRequire } from "node:module";
 import net from "node:net";
 import { inspect } from "node:util";
 import vm from "node:vm";
@@ -140,15 +140,14 @@ function answer(done, value) {
   showResult(value, done.text);
 }
 
-async function execute({ x, code, dialect }) {
+async function execute({ x, code }) {
   const done = { t: "done", x, value: null, text: null, value_truncated: false, lossy: [], error: null };
   const interrupted = new Promise((_, reject) => {
     live = { x, nextCall: 0, calls: new Map(), waiting: [], stop: reject };
   });
   interrupted.catch(() => {});
   try {
-    const source = dialect === "typescript" ? stripTypes(code) : code;
-    const value = await Promise.race([evaluate(source, x), interrupted]);
+    const value = await Promise.race([evaluate(code, x), interrupted]);
     // Methods of an object run too.
     if (typeof value === "object" || typeof value === "function") interruptible(() => answer(done, value));
     else if (value !== undefined) answer(done, value);
@@ -166,12 +165,6 @@ async function execute({ x, code, dialect }) {
   send(done);
 }
 
-function stripTypes(code) {
-  if (module.stripTypeScriptTypes === undefined)
-    throw new Error(`Node ${process.version} cannot strip TypeScript's types`);
-  return module.stripTypeScriptTypes(code);
-}
-
 process.exit = (code = process.exitCode ?? 0) => {
   const signal = new ExitSignal(Number(code) & 0xff);
   live?.stop({ thrown: signal });
@@ -182,7 +175,7 @@ process.on("uncaughtException", (error) => {
   if (!(error instanceof ExitSignal)) process.stderr.write(`Uncaught ${inspect(error)}\n`);
 });
 process.chdir(process.env.HOME ?? "/");
-globalThis.require = module.createRequire(`${process.cwd()}/cell.js`);
+globalThis.require = createRequire(`${process.cwd()}/cell.js`);
 globalThis.tools = { call: callTool };
 globalThis.ToolError = ToolError;
 const { display, showResult } = createDisplays((shown) => {

@@ -15,6 +15,7 @@ import type { SandboxAbility } from "../../core/sandbox-ability.ts";
 import type { CommandResult, CommandSpec, SandboxProcess } from "../../core/sandbox-process.ts";
 import { type LossCause, SupervisorConnection } from "./connection.ts";
 import { createStateMethods } from "./kernel-state.ts";
+import { createRun } from "./language-run.ts";
 import { toLostExecution } from "./lost-execution.ts";
 import type { KernelRequest } from "./messages.ts";
 import { execute, listProcesses, spawn } from "./supervised-commands.ts";
@@ -129,7 +130,7 @@ export class SupervisedInstance implements SandboxInstance {
       connection.execute(name, language, request, hooks).catch((error: unknown) => toLostExecution(error, hooks));
     return {
       language,
-      run: execute,
+      run: createRun(language, execute),
       ...(language === "python" ? createStateMethods(execute) : {}),
       interrupt: () => connection.interrupt(name),
       stop: () => {
