@@ -15,15 +15,15 @@ import {
 import type { ToolLimits } from "./code-tools.ts";
 import { MAX_READ_BYTES } from "./file-schemas.ts";
 import { readFile } from "./read-file.ts";
-import { runCode } from "./run-code.ts";
+import { runAnyCode } from "./run-code.ts";
 import { runCommand } from "./run-command.ts";
 import type { CodeContext } from "./session.ts";
 
 const LANGUAGES = {
   python: "python",
-  java: "bash",
+  java: "java",
   js: "javascript",
-  go: "bash",
+  go: "go",
   bash: "bash",
   ts: "typescript",
 } as const;
@@ -119,9 +119,9 @@ export class AliasTools {
   })
   async runCode({ code, language }: Input<typeof RunCodeParams>, context: CodeContext): Promise<RunCodeResult> {
     const { maxTimeoutMs } = this.#limits;
-    const done = await runCode({ language: LANGUAGES[language], code, maxTimeoutMs }, context);
+    const done = await runAnyCode({ language: LANGUAGES[language], code, maxTimeoutMs }, context);
     const { stdout, stderr, text, error } = done;
-    if (error !== null) context.setOutcome("tool_error");
+    if (error !== null || (done.exit_code ?? 0) !== 0) context.setOutcome("tool_error");
     return { ...toldOutput([stdout, text].filter(Boolean).join("\n"), stderr, error), stdout, stderr, result: text };
   }
 }

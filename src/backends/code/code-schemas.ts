@@ -1,7 +1,13 @@
 import { z } from "zod";
+import type { CompiledLanguageName } from "./compiled-languages.ts";
 
-/** The languages of `code:run`; TypeScript runs in JavaScript's kernel after its types are stripped. */
-export const LANGUAGES = ["javascript", "typescript", "python", "bash"] as const;
+/** The languages that have kernels; TypeScript runs in JavaScript's after its types are stripped. */
+export const KERNEL_LANGUAGES = ["javascript", "typescript", "python", "bash"] as const;
+/** The languages of `code:run`. */
+export const LANGUAGES = [
+  ...KERNEL_LANGUAGES,
+  ...(["c", "cpp", "go", "java", "perl", "php", "r", "ruby", "rust"] as const),
+] as const satisfies readonly ((typeof KERNEL_LANGUAGES)[number] | CompiledLanguageName)[];
 
 /** How callers name an interpreter. */
 export const KernelName = z

@@ -13,7 +13,7 @@ import {
   StatsResult,
 } from "./code-schemas.ts";
 import { installPackages } from "./install.ts";
-import { runCode } from "./run-code.ts";
+import { runAnyCode } from "./run-code.ts";
 import type { CodeContext } from "./session.ts";
 
 /** What the tools are bounded by. */
@@ -32,7 +32,8 @@ export class CodeTools {
 
   @tool({
     description:
-      "Run code in a sandbox. Variables, functions and imports last from call to call; top-level await works. " +
+      "Run code in a sandbox. In Python, JavaScript, TypeScript and bash, variables, functions and imports last from call " +
+      "to call, and top-level await works; other languages are compiled and run anew each time, where the image has them. " +
       "Answers stdout, stderr and the value of the last expression; an exception comes back in `error`.",
     params: RunParams,
     result: RunResult,
@@ -41,10 +42,11 @@ export class CodeTools {
   async run(params: Input<typeof RunParams>, context: CodeContext): Promise<RunResult> {
     const { language, code, kernel, timeout_ms: timeoutMs } = params;
     const { maxTimeoutMs } = this.#limits;
-    const result = await runCode({ language, code, kernel, timeoutMs, maxTimeoutMs }, context);
+    const result = await runAnyCode({ language, code, kernel, timeoutMs, maxTimeoutMs }, context);
     const { error, exit_code: exitCode } = result;
-    // An interpreter other than bash that ended itself has an error already, whatever its code.
-    const failed = language === "bash" && exitCode !== null && exitCode !== 0;
+    // An interpreter that ended itself has an error already, whatever its code.
+    const ownCode = language !== "python" && language !== "javascript" && language !== "typescript";
+    const failed = ownCode && exitCode !== null && exitCode !== 0;
     if (error !== null || failed) context.setOutcome("tool_error");
     return result;
   }

@@ -1,13 +1,14 @@
 import type { Language } from "../../core/runtime.ts";
+import { runCompiled } from "./run-compiled.ts";
 import { toRunResult } from "./run-result.ts";
-import type { LANGUAGES, RunResult } from "./code-schemas.ts";
+import type { KERNEL_LANGUAGES, LANGUAGES, RunResult } from "./code-schemas.ts";
 import type { OpenKernel } from "./sandboxes.ts";
 import type { CodeContext } from "./session.ts";
 import { StopSignal } from "./stop-signal.ts";
 
 /** Code and where it is to run. */
 export interface CodeRun {
-  readonly language: (typeof LANGUAGES)[number];
+  readonly language: (typeof KERNEL_LANGUAGES)[number];
   readonly code: string;
   /** The language's own by default. */
   readonly kernel?: string | undefined;
@@ -47,4 +48,21 @@ export async function runIn(open: OpenKernel, run: CodeRun, context: CodeContext
   );
   if (execution.stateLost) open.executionCount = 0;
   return toRunResult(execution, { language: run.language, open, timeoutMs });
+}
+
+/** Runs code of any language: in its kernel, or as a program of its own where it has none. */
+export function runAnyCode(
+  run: Omit<CodeRun, "language"> & { readonly language: (typeof LANGUAGES)[number] },
+  context: CodeContext,
+): Promise<RunResult> {
+  const { language } = run;
+  switch (language) {
+    case "javascript":
+    case "typescript":
+    case "python":
+    case "bash":
+      return runCode({ ...run, language }, context);
+    default:
+      return runCompiled({ ...run, language }, context);
+  }
 }
