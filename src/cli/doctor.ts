@@ -9,7 +9,7 @@ import type { Isolation, RuntimeStatus } from "../core/runtime.ts";
 import { createLogger } from "../log/logger.ts";
 import { loadBackends } from "../plugins/load-backends.ts";
 import { openRuntimes } from "../plugins/open-runtimes.ts";
-import { type Command, parseFlags, type Terminal } from "./command.ts";
+import { type Command, parseFlags } from "./command.ts";
 import { loadNamedConfig } from "./config-flag.ts";
 import { type Finding, toRow } from "./finding.ts";
 import { preflight } from "./preflight/preflight.ts";
@@ -42,9 +42,12 @@ start, or one runs at the port already; what is missing or weak is named with it
       json: { type: "boolean" },
     });
     const findings: Finding[] = [{ check: "node", ok: true, detail: process.versions.node }];
-    findings.push(...(await checkConfigFile(values.config, terminal)));
+    const loaded = await loadNamedConfig(values.config, terminal).catch((error: unknown) => messageOf(error));
+    if (typeof loaded === "string") findings.push({ check: "config", ok: false, detail: loaded });
+    else findings.push(...(await checkConfig(loaded)));
     const dataDir = values.data ?? ".toolyard";
-    findings.push(await checkDataDir(dataDir), ...(await preflight(dataDir)));
+    const socket = typeof loaded === "string" ? undefined : loaded.config.runtimes.docker.socket;
+    findings.push(await checkDataDir(dataDir), ...(await preflight({ dataDir, socket })));
     const ok = findings.every((finding) => finding.ok || finding.optional === true);
     if (values.json) terminal.print(JSON.stringify({ ok, findings }));
     else terminal.print(formatTable(findings.map(toRow)));
@@ -52,18 +55,11 @@ start, or one runs at the port already; what is missing or weak is named with it
   },
 };
 
-async function checkConfigFile(path: string | undefined, terminal: Terminal): Promise<readonly Finding[]> {
-  let loaded: LoadedConfig;
-  try {
-    loaded = await loadNamedConfig(path, terminal);
-  } catch (error) {
-    return [{ check: "config", ok: false, detail: messageOf(error) }];
-  }
-  const { config } = loaded;
+async function checkConfig(loaded: LoadedConfig): Promise<readonly Finding[]> {
   return [
     { check: "config", ok: true, detail: loaded.path },
     ...(await checkRuntimesAndBackends(loaded)),
-    await checkPort(config),
+    await checkPort(loaded.config),
   ];
 }
 

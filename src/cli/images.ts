@@ -14,6 +14,7 @@ const FLAGS = {
   packages: { type: "string", multiple: true },
   force: { type: "boolean" },
   verbose: { type: "boolean" },
+  socket: { type: "string" },
   json: { type: "boolean" },
 } as const;
 
@@ -32,15 +33,16 @@ export const images: Command = {
   help: `Usage: toolyard images build [NAME ...] [flags]
        toolyard images list
 
-Builds the sandbox images (all, or those that are named) on the Docker Engine that DOCKER_HOST names, or the machine's own. The base is
-debian:bookworm-slim where a registry answers, and made from Debian's packages with mmdebstrap where none does. What is there
-already, built from the same files, is not built again.
+Builds the sandbox images (all, or those that are named) on the Docker Engine that --socket or DOCKER_HOST names, or the
+machine's own. The base is debian:bookworm-slim where a registry answers, and made from Debian's packages with mmdebstrap
+where none does. What is there already, built from the same files, is not built again.
 
   --base IMAGE     build on this Debian 12 image
   --bootstrap      make the base from Debian's packages, without asking a registry
   --packages P     further Debian packages, such as "golang-go npm"; may be given again
   --force          build anew, with packages as they are today
   --verbose        show all that the build prints
+  --socket PATH    the engine's unix socket
   --json           print the outcome as JSON`,
 
   async run(args, terminal) {
@@ -49,7 +51,7 @@ already, built from the same files, is not built again.
     if (subcommand !== "build" && subcommand !== "list") throw new UsageError("images takes build or list");
     const request = toRequest(values);
     if (subcommand === "build") return build(await chooseRecipes(names), { values, request, terminal });
-    const foreign = Object.keys(values).find((flag) => flag !== "json");
+    const foreign = Object.keys(values).find((flag) => flag !== "json" && flag !== "socket");
     if (foreign !== undefined) throw new UsageError(`--${foreign} belongs to images build`);
     if (names[0] !== undefined) throw new UsageError(`unexpected argument ${JSON.stringify(names[0])}`);
     return list(values, terminal);
@@ -84,7 +86,7 @@ interface BuildInvocation {
 }
 
 async function build(recipes: readonly ImageRecipe[], { values, request, terminal }: BuildInvocation): Promise<number> {
-  const engine = await openEngine();
+  const engine = await openEngine(values.socket);
   const cancelled = new AbortController();
   // A second one finds no listener and ends the process at once.
   const cancel = (): void => cancelled.abort();
@@ -115,8 +117,8 @@ function toJson({ name, reference, version, base, unchanged, sizeBytes, duration
   return { name, reference, version, base, unchanged, size_bytes: sizeBytes, duration_ms };
 }
 
-async function list({ json }: Values, terminal: Terminal): Promise<number> {
-  const entries = await inspectImages(await openEngine(), await readRecipes());
+async function list({ json, socket }: Values, terminal: Terminal): Promise<number> {
+  const entries = await inspectImages(await openEngine(socket), await readRecipes());
   if (json) terminal.print(JSON.stringify({ images: entries }));
   else {
     const rows = entries.map(({ reference, state, size_bytes: size, version, base, built_at: builtAt }) => [

@@ -210,7 +210,8 @@ describe("toolyard images list", () => {
     engine.images.set("toolyard/code-slim:latest", {
       labels: { [IMAGE_LABELS.version]: await slimVersion(), [IMAGE_LABELS.base]: "debian:bookworm-slim" },
     });
-    const first = await images(["list"]);
+    const socket = engine.environment.DOCKER_HOST.slice("unix://".length);
+    const first = await images(["list", "--socket", socket], { DOCKER_HOST: "" });
     expect(first.stdout).toMatch(/^toolyard\/code:latest +missing$/m);
     expect(first.stdout).toMatch(
       /^toolyard\/code-slim:latest +built +260 MB .*debian:bookworm-slim +2026-11-22T02:00:00/m,

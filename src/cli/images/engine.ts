@@ -1,4 +1,5 @@
 import type Docker from "dockerode";
+import { findEngine } from "../../runtimes/docker/engine-address.ts";
 import { CommandError } from "../command.ts";
 
 const PING_MS = 10_000;
@@ -14,15 +15,17 @@ export interface PresentImage {
 }
 
 /**
- * Connects to the engine that `DOCKER_HOST` names, or the machine's own.
+ * Connects to the engine at a socket, by default to the one that `DOCKER_HOST` names, or the machine's own.
  *
  * @throws CommandError that says why it does not answer and what to do
  */
-export async function openEngine(): Promise<Docker> {
+export async function openEngine(socket?: string): Promise<Docker> {
   try {
     // It brings gRPC along, which takes a while to load: only who uses an engine waits for that.
     const { default: Client } = await import("dockerode");
-    const engine = new Client();
+    const address = findEngine(socket);
+    // Images can be built on an engine elsewhere, too: the client reads DOCKER_HOST itself.
+    const engine = "socketPath" in address ? new Client({ socketPath: address.socketPath }) : new Client();
     // The types of `ping` know no signal; its options do.
     await engine.ping({ abortSignal: AbortSignal.timeout(PING_MS) } as never);
     return engine;

@@ -11,16 +11,23 @@ import { checkBubblewrap, checkDataRoom, checkEngineRoom, checkUserNamespaces } 
 
 const LOOK_MS = 10_000;
 
-/** Looks at what keeps sandboxed code in, and at the room that there is; changes nothing. */
-export async function preflight(dataDir: string): Promise<readonly Finding[]> {
-  const groups = await Promise.all([checkEngine(), checkBubblewrap(), checkUserNamespaces(), checkDataRoom(dataDir)]);
-  return groups.flat();
+/** Where a server would work. */
+export interface Place {
+  readonly dataDir: string;
+  /** Of the engine, as the config names it. */
+  readonly socket: string | undefined;
 }
 
-async function checkEngine(): Promise<readonly Finding[]> {
+/** Looks at what keeps sandboxed code in, and at the room that there is; changes nothing. */
+export async function preflight({ dataDir, socket }: Place): Promise<readonly Finding[]> {
+  const looks = [checkEngine(socket), checkBubblewrap(), checkUserNamespaces(), checkDataRoom(dataDir)];
+  return (await Promise.all(looks)).flat();
+}
+
+async function checkEngine(socket: string | undefined): Promise<readonly Finding[]> {
   let engine: Docker;
   try {
-    engine = await openEngine();
+    engine = await openEngine(socket);
   } catch (error) {
     const detail = error instanceof CommandError ? error.message : `no Docker Engine answers: ${engineProblem(error)}`;
     return [missing("engine", detail, "Sandboxes then run in local or quickjs.")];
