@@ -4,6 +4,7 @@ import { LocalRuntime } from "../../src/runtimes/local/runtime.ts";
 import { isRunning, listChildren } from "../kit/child-processes.ts";
 import { describeRuntime, echo, run } from "../kit/runtime-conformance.ts";
 import { describeCommands, describeProcesses } from "../kit/runtime-conformance-commands.ts";
+import { describeFiles } from "../kit/runtime-conformance-files.ts";
 import { PROGRAMS } from "../kit/runtime-programs.ts";
 
 const never = new AbortController().signal;
@@ -25,6 +26,7 @@ if (!status.available) {
   });
   describeCommands("local", () => new LocalRuntime());
   describeProcesses("local", () => new LocalRuntime());
+  describeFiles("local", () => new LocalRuntime());
 }
 
 describe.runIf(status.available)("local", () => {

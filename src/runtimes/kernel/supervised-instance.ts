@@ -11,6 +11,7 @@ import type {
   SandboxInstance,
   SandboxLimits,
 } from "../../core/runtime.ts";
+import type { SandboxFiles } from "../../core/sandbox-files.ts";
 import type { SandboxAbility } from "../../core/sandbox-ability.ts";
 import type { CommandResult, CommandSpec, SandboxProcess } from "../../core/sandbox-process.ts";
 import { type LossCause, SupervisorConnection } from "./connection.ts";
@@ -19,6 +20,7 @@ import { createRun } from "./language-run.ts";
 import { toLostExecution } from "./lost-execution.ts";
 import type { KernelRequest } from "./messages.ts";
 import { execute, listProcesses, spawn } from "./supervised-commands.ts";
+import { SupervisedFiles } from "./supervised-files.ts";
 
 // The supervisor kills within 150 ms of a deadline, and the call is answered at its own deadline whatever happens here. Only a
 // supervisor that is silent for much longer does not work any more: on a busy machine a hasty verdict would cost good sessions.
@@ -26,7 +28,7 @@ const GRACE_MS = 2_000;
 const MAX_KERNEL_NAME_LENGTH = 128;
 
 /** What every supervised sandbox can do. */
-export const SUPERVISED_ABILITIES: readonly SandboxAbility[] = ["exec", "spawn", "processes", "ping"];
+export const SUPERVISED_ABILITIES: readonly SandboxAbility[] = ["exec", "spawn", "processes", "files", "ping"];
 
 /** How what held a sandbox ended: a process, or a container. */
 export interface HolderExit {
@@ -66,6 +68,7 @@ export class SupervisedInstance implements SandboxInstance {
   declare readonly image?: string;
   declare readonly handle?: unknown;
   readonly closed: Promise<SandboxExit>;
+  readonly files: SandboxFiles;
   readonly #connection: SupervisorConnection;
   readonly #languages: RuntimeStatus["languages"];
   readonly #outputBytes: number;
@@ -81,6 +84,7 @@ export class SupervisedInstance implements SandboxInstance {
     this.#languages = options.languages;
     const { channel, limits, kill } = options;
     this.#connection = new SupervisorConnection(channel, { limits, graceMs: GRACE_MS, kill });
+    this.files = new SupervisedFiles(this.#connection.operations);
     this.#outputBytes = limits.outputBytes;
     this.closed = options.ended.then((exit) => {
       this.#connection.close("closed", "its supervisor ended");

@@ -21,13 +21,14 @@ from supervisor_operations import Operations  # noqa: E402
 from supervisor_processes import Processes  # noqa: E402
 from supervisor_timers import Timers  # noqa: E402
 from supervisor_wire import Decoder, encode  # noqa: E402
+from supervisor_worker import Workers  # noqa: E402
 
 # Bytes that the host has not taken yet; over it, nothing more is read from user code.
 MAX_BACKLOG = 1024 * 1024
 # Seconds between looks whether what a lost host had asked for has ended.
 SETTLE = 0.02
 # Imported while nothing is to be done, so that the fork of a kernel takes a millisecond.
-WARM = ("python_kernel",)
+WARM = ("python_kernel", "files_basic", "files_search", "files_archive", "files_watch")
 
 
 class Supervisor:
@@ -46,7 +47,9 @@ class Supervisor:
         self.processes.on_kernel_death = self.executions.on_exit
         self.commands = Commands(self.selector, self.timers, self.processes, lambda: self.limits)
         self.operations = Operations(self.host.send)
-        self.operations.handlers.update(self.commands.handlers)
+        self.workers = Workers(self.selector, self.timers, self.processes, lambda: self.limits, self.host.send, encode)
+        for part in (self.commands, self.workers):
+            self.operations.handlers.update(part.handlers)
 
     def send(self, message):
         self.host.send(encode(message))
@@ -56,6 +59,7 @@ class Supervisor:
     def on_backlog(self, size):
         self.executions.set_paused(size > MAX_BACKLOG)
         self.commands.set_paused(size > MAX_BACKLOG)
+        self.workers.set_paused(size > MAX_BACKLOG)
 
     def on_host(self, data):
         for message, frame in self.decoder.push(data):

@@ -71,6 +71,17 @@ class Channel:
             else:
                 self.on_lost()
 
+    def drain(self):
+        """Takes what has come until now."""
+        while not self.closed:
+            try:
+                data = self.socket.recv(1 << 18)
+            except OSError:
+                return
+            if not data:
+                return
+            self.on_data(data)
+
     def close(self):
         if not self.closed:
             self.closed = True

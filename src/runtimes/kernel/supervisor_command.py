@@ -24,7 +24,8 @@ class Command:
         self.on_start = lambda: None
         started = supervisor_keeper.start(spec, owner.limits())
         self.keeper = started.pid
-        owner.processes.others[self.keeper] = lambda status: None
+        self.kept = True
+        owner.processes.others[self.keeper] = self.on_keeper_death
         self.pid = 0
         self.told = b""
         self.status = started.status
@@ -114,6 +115,10 @@ class Command:
 
     # -- its end
 
+    def on_keeper_death(self, _status):
+        # Its number may be another's from now on.
+        self.kept = False
+
     def settle(self, status):
         """Collects what it wrote before it ended; what it left running writes to nobody any more."""
         if self.exit is not None:
@@ -144,7 +149,7 @@ class Command:
     def destroy(self):
         """Kills it with everything that it started, also what outlived it."""
         processes = self.owner.processes
-        if self.keeper in processes.others:
+        if self.has_keeper():
             processes.kill_tree(self.keeper)
         if self.exit is None:
             if self.pid > 0:
@@ -163,4 +168,7 @@ class Command:
 
     def outlived(self):
         """Whether something that it started still runs."""
-        return self.exit is not None and self.keeper in self.owner.processes.others
+        return self.exit is not None and self.has_keeper()
+
+    def has_keeper(self):
+        return self.kept and self.keeper in self.owner.processes.others

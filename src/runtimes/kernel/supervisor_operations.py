@@ -20,9 +20,10 @@ class Failure(Exception):
 
 
 class Operation:
-    def __init__(self, owner, number, args, credit):
+    def __init__(self, owner, number, name, args, credit):
         self.owner = owner
         self.number = number
+        self.name = name
         self.args = args
         # Bytes that we may still send.
         self.credit = credit
@@ -101,7 +102,7 @@ class Operations:
         self.live.pop(operation.number, None)
 
     def begin(self, message):
-        operation = Operation(self, message["r"], message["args"], message["win"])
+        operation = Operation(self, message["r"], message["op"], message["args"], message["win"])
         self.live[operation.number] = operation
         try:
             if self.blocked is not None and message["op"] not in self.allowed:
@@ -117,7 +118,7 @@ class Operations:
 
     def open(self, credit):
         """Begins one by ourselves: a connection that user code made."""
-        operation = Operation(self, self.next_own, None, credit)
+        operation = Operation(self, self.next_own, "dial", None, credit)
         self.next_own = BASE_OF_OWN + (self.next_own + 1 - BASE_OF_OWN) % BASE_OF_OWN
         self.live[operation.number] = operation
         self.send({"t": "dial", "r": operation.number})
