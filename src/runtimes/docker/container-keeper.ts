@@ -67,7 +67,7 @@ export class ContainerKeeper {
     this.#ending.resolve({
       exitCode,
       signal: exitCode === KILLED ? "SIGKILL" : null,
-      ...(outOfMemory && { reason: "oom: its memory ran out" }),
+      ...toReason(exitCode, outOfMemory),
       ...(diagnostics !== undefined && { diagnostics }),
     });
     await this.#remove();
@@ -79,6 +79,12 @@ export class ContainerKeeper {
   }
 
   async #remove(): Promise<void> {
-    await this.#remover.remove(this.#container, () => void this.#forget().catch(() => {}));
+    await this.#remover.remove(this.#container, this.#forget);
   }
+}
+
+function toReason(exitCode: number | null, outOfMemory: boolean): { readonly reason?: string } {
+  if (outOfMemory) return { reason: "oom: its memory ran out" };
+  if (exitCode === null) return {};
+  return { reason: exitCode === KILLED ? "its container was killed" : `its container ended with ${exitCode}` };
 }

@@ -18,6 +18,9 @@ export interface Leak {
   readonly lastError: string;
 }
 
+/** What remains to be done for a container that is gone. */
+export type OnGone = () => Promise<void>;
+
 /** Removes containers, and goes on trying when the engine fails to. */
 export class ContainerRemover {
   readonly #engine: EngineClient;
@@ -42,10 +45,10 @@ export class ContainerRemover {
    * Removes a container by its id or name, running or not. Never throws: after a few attempts it counts as leaked, which is
    * logged and listed, and is tried for from time to time.
    *
-   * @param onGone called once it is gone, sooner or later.
+   * @param onGone called once it is gone, sooner or later, and waited for; that it fails is nobody's concern.
    * @returns whether it is gone.
    */
-  async remove(container: string, onGone: () => void = () => {}): Promise<boolean> {
+  async remove(container: string, onGone: OnGone = async () => {}): Promise<boolean> {
     let failure: unknown;
     for (const delayMs of [0, ...PATIENCE_MS]) {
       // One attempt after another is the point.
@@ -54,7 +57,8 @@ export class ContainerRemover {
       // oxlint-disable-next-line no-await-in-loop
       failure = await this.#attempt(container);
       if (failure === undefined) {
-        onGone();
+        // oxlint-disable-next-line no-await-in-loop
+        await onGone().catch(() => {});
         return true;
       }
     }
@@ -69,7 +73,7 @@ export class ContainerRemover {
     this.#timers.clear();
   }
 
-  #leak(leak: Omit<Leak, "lastError">, failure: unknown, onGone: () => void): void {
+  #leak(leak: Omit<Leak, "lastError">, failure: unknown, onGone: OnGone): void {
     const { container, attempts } = leak;
     const lastError = describeError(failure);
     this.#leaks.set(container, { ...leak, lastError });
@@ -83,7 +87,7 @@ export class ContainerRemover {
         if (again !== undefined) return this.#leak({ ...leak, attempts: attempts + 1 }, again, onGone);
         this.#leaks.delete(container);
         this.#logger?.info({ container }, "a leaked container is gone");
-        onGone();
+        return onGone().catch(() => {});
       });
     });
     this.#timers.add(cancel);

@@ -56,7 +56,7 @@ export async function createSandbox(creation: Creation, signal: AbortSignal): Pr
       : createSupervised(creation, facts.programs.python3, folder, name, signal));
   } catch (error) {
     // By its name: a create whose answer was lost may have made it.
-    await remover.remove(name, () => void folder.remove().catch(() => {}));
+    await remover.remove(name, () => folder.remove());
     if (signal.aborted) throw new ToolyardError("cancelled", "the sandbox's creation was cancelled", { cause: error });
     throw error;
   }

@@ -30,7 +30,7 @@ async function reapContainer(host: Host, id: string, labels: Readonly<Record<str
   const { state, presence } = premises;
   const name = labels[LABELS.folder] ?? "";
   const folder = await claim(host, name);
-  if (folder !== null) return remover.remove(id, () => void folder.remove().catch(() => {}));
+  if (folder !== null) return remover.remove(id, () => folder.remove());
   // Somebody's who lives, or one without a folder, whose label alone says whose it is.
   if (await SessionFolder.isOwned(state.path, name, presence)) return false;
   if (await presence.isAlive(labels[LABELS.instance] ?? "")) return false;

@@ -2,8 +2,10 @@ import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Logger } from "../../core/context.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import type { RuntimeStatus, SandboxInstance, SandboxLimits, SandboxRuntime, SandboxSpec } from "../../core/runtime.ts";
+import type { SandboxAbility } from "../../core/sandbox-ability.ts";
 import { mergeLimits } from "../kernel/limits.ts";
 import { StartGate } from "../kernel/start-gate.ts";
+import { SUPERVISED_ABILITIES } from "../kernel/supervised-instance.ts";
 import { adopt } from "./adoption.ts";
 import { EngineAvailability } from "./availability.ts";
 import { ContainerRemover, type Leak } from "./container-remover.ts";
@@ -51,6 +53,7 @@ const ORPHAN_SECONDS = 600;
 export class DockerRuntime implements SandboxRuntime {
   readonly name = "docker";
   readonly isolation = "container";
+  readonly abilities = [...new Set<SandboxAbility>([...SUPERVISED_ABILITIES, "pause", "resume"])];
   readonly #options: DockerRuntimeOptions;
   readonly #engine: EngineClient;
   readonly #remover: ContainerRemover;
@@ -59,6 +62,8 @@ export class DockerRuntime implements SandboxRuntime {
   readonly #availability: EngineAvailability;
   readonly #starting = new StartGate();
   readonly #instances = new Map<string, SandboxInstance>();
+  readonly #closing = new AbortController();
+  readonly #underWay = new Set<Promise<unknown>>();
   #premises: Promise<Premises> | undefined;
 
   constructor(options: DockerRuntimeOptions = {}) {
@@ -93,7 +98,7 @@ export class DockerRuntime implements SandboxRuntime {
     return this.leaks.length === 0 ? status : { ...status, leaked: this.leaks.map(({ container }) => container) };
   }
 
-  async create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxInstance> {
+  async create(spec: SandboxSpec, given: AbortSignal): Promise<SandboxInstance> {
     const image = this.#policy.choose(spec.image);
     if (spec.network !== undefined && spec.network !== "none" && spec.network.allow.length > 0) {
       throw new ToolyardError("runtime_unavailable", "the docker runtime cannot hold a list of allowed hosts", {
@@ -102,7 +107,7 @@ export class DockerRuntime implements SandboxRuntime {
     }
     const limits = mergeLimits(spec.limits, this.#options.limits);
     assertWithin(limits, this.#options.maxLimits ?? {});
-    return this.#guard(async () => {
+    return this.#guard(async (signal) => {
       const premises = await this.#open();
       const facts = await this.#shelf.require(image, signal);
       const instance = await this.#starting.run(signal, () =>
@@ -123,7 +128,7 @@ export class DockerRuntime implements SandboxRuntime {
       );
       this.#hold(instance);
       return instance;
-    });
+    }, given);
   }
 
   async warmup(signal: AbortSignal): Promise<void> {
@@ -131,17 +136,17 @@ export class DockerRuntime implements SandboxRuntime {
     if (status.available) await this.#guard(() => this.#open());
   }
 
-  async adopt(handle: unknown, signal: AbortSignal): Promise<SandboxInstance | null> {
+  async adopt(handle: unknown, given: AbortSignal): Promise<SandboxInstance | null> {
     const parsed = parseHandle(handle);
     if (parsed === null) return null;
-    return this.#guard(async () => {
+    return this.#guard(async (signal) => {
       const premises = await this.#open();
       if (parsed.deployment !== premises.state.deployment) return null;
       const host = { engine: this.#engine, remover: this.#remover, premises };
       const instance = await adopt(host, parsed, signal);
       if (instance !== null) this.#hold(instance);
       return instance;
-    });
+    }, given);
   }
 
   async reap(_signal: AbortSignal): Promise<number> {
@@ -151,6 +156,8 @@ export class DockerRuntime implements SandboxRuntime {
   }
 
   async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled(this.#underWay);
     await Promise.all([...this.#instances.values()].map((instance) => instance.stop()));
     this.#remover.close();
     this.#engine.close();
@@ -179,12 +186,22 @@ export class DockerRuntime implements SandboxRuntime {
   }
 
   /** Callers are told of an engine that fails in one line; the log has the rest. */
-  async #guard<T>(work: () => Promise<T>): Promise<T> {
+  async #guard<T>(work: (signal: AbortSignal) => Promise<T>, given?: AbortSignal): Promise<T> {
+    const closing = this.#closing.signal;
+    const signal = given === undefined ? closing : AbortSignal.any([given, closing]);
+    const working = work(signal);
+    this.#underWay.add(working);
     try {
-      return await work();
+      return await working;
     } catch (error) {
+      if (closing.aborted) throw new ToolyardError("shutting_down", "the docker runtime is closing", { cause: error });
+      if (signal.aborted && !ToolyardError.is(error)) {
+        throw new ToolyardError("cancelled", "the sandbox was not needed any more", { cause: error });
+      }
       if (error instanceof EngineFailure) throw toUnavailable(error);
       throw error;
+    } finally {
+      this.#underWay.delete(working);
     }
   }
 }

@@ -14,7 +14,7 @@ import type {
 import type { SandboxFiles } from "../../core/sandbox-files.ts";
 import type { SandboxAbility } from "../../core/sandbox-ability.ts";
 import type { CommandResult, CommandSpec, SandboxProcess } from "../../core/sandbox-process.ts";
-import { type LossCause, SupervisorConnection } from "./connection.ts";
+import { ConnectionLost, type LossCause, SupervisorConnection } from "./connection.ts";
 import { createStateMethods } from "./kernel-state.ts";
 import { createRun } from "./language-run.ts";
 import { toLostExecution } from "./lost-execution.ts";
@@ -131,7 +131,9 @@ export class SupervisedInstance implements SandboxInstance {
     this.#claim(name, language);
     const connection = this.#connection;
     const execute = (request: KernelRequest, hooks: ExecutionHooks) =>
-      connection.execute(name, language, request, hooks).catch((error: unknown) => toLostExecution(error, hooks));
+      connection
+        .execute(name, language, request, hooks)
+        .catch(async (error: unknown) => toLostExecution(await this.#explain(error), hooks));
     return {
       language,
       run: createRun(language, execute),
@@ -163,6 +165,13 @@ export class SupervisedInstance implements SandboxInstance {
   async stop(): Promise<void> {
     this.#connection.close("stopped", "it was stopped");
     await this.closed;
+  }
+
+  /** What holds the sandbox knows better than its connection why it died, a moment later. */
+  async #explain(error: unknown): Promise<unknown> {
+    if (!(error instanceof ConnectionLost) || error.why !== "closed") return error;
+    const { reason } = await this.closed;
+    return new ConnectionLost(error.why, reason, error.partial);
   }
 
   #freeName(language: Language): string {
