@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { tmpdir } from "node:os";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { build, root, runCli, serveFixtures } from "./cli-process.ts";
+import { startFakeEngine } from "./images/fake-engine.ts";
 
 beforeAll(build, 120_000);
 
@@ -23,6 +24,17 @@ describe("the built CLI", () => {
     expect(await blocked).toMatchObject({ code: 0 });
     server.child.kill("SIGTERM");
     expect(await server.ended).toBe(0);
+  });
+
+  it("finds the recipes of its images, which are in the package", async () => {
+    const engine = await startFakeEngine();
+    const { stdout } = await runCli(["images", "list"], { from: "dist", env: engine.environment });
+    await engine.close();
+    expect(stdout).toMatch(/^toolyard\/code:latest +missing$/m);
+    const manifest: { readonly files: readonly string[] } = JSON.parse(
+      await readFile(join(root, "package.json"), "utf8"),
+    );
+    expect(manifest.files).toContain("images");
   });
 
   it("says in one line what to do about a Node that is too old", async () => {
