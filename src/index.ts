@@ -43,6 +43,7 @@ export type {
   ResourceInitialized,
   SessionCreated,
   SessionDestroyed,
+  SessionDetails,
   SessionListing,
   SessionRefreshed,
   ShutdownReport,
@@ -72,6 +73,10 @@ export type {
   SessionsDestroyed,
   SessionsRequest,
 } from "./client/sandbox-sessions.ts";
+export type { DownloadOptions, SessionFiles, Unpacked, Uploaded, UploadOptions } from "./client/session-files.ts";
+export type { ExposedUrl, PortListing, SessionPorts } from "./client/session-ports.ts";
+export type { SessionFilter, SessionRegistry } from "./client/session-registry.ts";
+export type { UploadContent } from "./client/transfer.ts";
 export { formatToolResult, registerFormatter, toContentBlocks } from "./client/format/format-tool-result.ts";
 export { ResultFormatter } from "./client/format/result-formatter.ts";
 export type { ContentBlock, FormatOptions, Formattable, ToolFormatter, ToolView } from "./client/format/tool-view.ts";

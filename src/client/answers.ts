@@ -81,6 +81,13 @@ export interface SessionListing {
   readonly expires_at: string;
 }
 
+/** One session with all that is told of it. */
+export interface SessionDetails extends SessionListing {
+  readonly worker_id: string;
+  readonly ttl_ms: number;
+  readonly auto_extend: boolean;
+}
+
 /** What a refresh moved: one session, or all of the worker's. */
 export interface SessionRefreshed {
   readonly message: string;

@@ -1,6 +1,6 @@
 import * as http from "node:http";
 import * as https from "node:https";
-import { Readable } from "node:stream";
+import { pipeline, Readable } from "node:stream";
 
 /** The part of `fetch` that the client uses, which the global one fulfils. */
 export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
@@ -8,8 +8,11 @@ export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
 interface FetchInit {
   readonly method: string;
   readonly headers: Headers;
-  readonly body?: string;
+  readonly body?: string | Uint8Array | ReadableStream<Uint8Array>;
   readonly signal: AbortSignal;
+  /** Leaves the answer's body to be read as it comes, which the global `fetch` does anyway. */
+  readonly streamed?: boolean;
+  readonly duplex?: "half";
 }
 
 /** Idle connections end before the server's 75 s, so that no request meets a closing socket. */
@@ -49,31 +52,45 @@ export function closeIdleConnections(): void {
 
 async function send(
   url: string,
-  { method, headers, body, signal }: FetchInit,
+  { method, headers, body, signal, streamed = false }: FetchInit,
   start: typeof http.request,
   agent: http.Agent,
 ): Promise<Response> {
   const incoming = await new Promise<http.IncomingMessage>((resolve, reject) => {
-    const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) };
+    const whole = body instanceof ReadableStream ? undefined : body;
+    const length = whole === undefined ? {} : { "content-length": Buffer.byteLength(whole) };
     const outgoing = start(url, { agent, method, signal, headers: { ...Object.fromEntries(headers), ...length } });
     outgoing.once("response", resolve);
     outgoing.on("error", reject);
-    outgoing.end(body);
+    if (body instanceof ReadableStream) pour(body, outgoing, reject);
+    else outgoing.end(whole);
   });
-  return toResponse(incoming);
+  return toResponse(incoming, streamed);
+}
+
+/** Sends a body as it comes; one that fails takes the request with it, so that the server does not take it for whole. */
+function pour(body: ReadableStream<Uint8Array>, outgoing: http.ClientRequest, reject: (error: unknown) => void): void {
+  // As in toResponse: the same streams under other names.
+  pipeline(Readable.fromWeb(body as never), outgoing, (error) => {
+    if (error) reject(error);
+  });
 }
 
 /** Reads the body at once, so that a connection that is cut inside it fails the request; a stream of events stays one. */
-async function toResponse(incoming: http.IncomingMessage): Promise<Response> {
+async function toResponse(incoming: http.IncomingMessage, streamed: boolean): Promise<Response> {
   const status = incoming.statusCode ?? 0;
   const init = { status, statusText: incoming.statusMessage ?? "", headers: toHeaders(incoming) };
-  if (incoming.headers["content-type"]?.startsWith("text/event-stream")) {
+  if (NULL_BODY_STATUSES.has(status)) {
+    incoming.resume();
+    return new Response(null, init);
+  }
+  if (streamed || incoming.headers["content-type"]?.startsWith("text/event-stream")) {
     // Node's own web streams, typed a second time by the DOM's names.
     return new Response(Readable.toWeb(incoming) as ReadableStream<Uint8Array>, init);
   }
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) chunks.push(chunk);
-  return new Response(NULL_BODY_STATUSES.has(status) ? null : Buffer.concat(chunks), init);
+  return new Response(Buffer.concat(chunks), init);
 }
 
 function toHeaders(incoming: http.IncomingMessage): Headers {

@@ -66,6 +66,7 @@ export class SandboxSessions {
   readonly #client: HttpServiceClient;
   readonly #clock: Clock;
   readonly #remembered = new Map<string, Remembered>();
+  readonly #making = new Map<string, Promise<string>>();
   #resources: Promise<ToolResources> | undefined;
 
   constructor(client: HttpServiceClient, clock: Clock) {
@@ -79,6 +80,25 @@ export class SandboxSessions {
     this.#resources ??= this.#loadResources();
     const resource = (await this.#resources).resourceOf(action) ?? action.split(":", 1)[0];
     return resource === undefined ? undefined : this.#remembered.get(resource)?.id;
+  }
+
+  /** The worker's session on a resource, made if there is none; the same for all who ask meanwhile. */
+  ensure(resource: string): Promise<string> {
+    const known = this.#remembered.get(resource);
+    if (known !== undefined) return Promise.resolve(known.id);
+    const making = this.#making.get(resource) ?? this.#ensure(resource);
+    this.#making.set(resource, making);
+    return making;
+  }
+
+  async #ensure(resource: string): Promise<string> {
+    try {
+      const { session_id: id, status } = await this.#make(resource, {}, {});
+      this.#remembered.set(resource, { id, own: status !== "exists" });
+      return id;
+    } finally {
+      this.#making.delete(resource);
+    }
   }
 
   async create(request: SessionsRequest, shared: object, options: SessionOptions): Promise<SessionsCreated> {

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import type { ToolListing } from "../core/caller.ts";
 import { systemClock } from "../core/clock.ts";
 import type { EventType } from "../core/events.ts";
 import type { ToolResult } from "../core/result.ts";
@@ -15,6 +14,7 @@ import { HttpServiceClient } from "./http-client.ts";
 import type { Job } from "./job.ts";
 import type { SessionOptions } from "./http-client-options.ts";
 import type { SandboxOptions } from "./sandbox-options.ts";
+import { SandboxServices, type StartedSandbox } from "./sandbox-services.ts";
 import {
   SandboxSessions,
   type SessionReinitialized,
@@ -25,9 +25,7 @@ import {
 import type { ServerShare } from "./shared-server.ts";
 import { warmAtStart } from "./warm-at-start.ts";
 
-interface Open {
-  readonly client: HttpServiceClient;
-  readonly sessions: SandboxSessions;
+interface Open extends StartedSandbox {
   readonly share: ServerShare | undefined;
 }
 
@@ -44,7 +42,7 @@ interface Open {
  * const { text } = await sandbox.execute("code:run", { language: "javascript", code: "6 * 7" });
  * ```
  */
-export class Sandbox {
+export class Sandbox extends SandboxServices {
   readonly workerId: string;
   readonly #options: SandboxOptions;
   #open: Promise<Open> | undefined;
@@ -53,6 +51,7 @@ export class Sandbox {
 
   /** Does no I/O. */
   constructor(options: SandboxOptions = {}) {
+    super();
     this.#options = options;
     this.workerId = options.workerId ?? `sandbox_${randomUUID().slice(0, 8)}`;
   }
@@ -86,18 +85,7 @@ export class Sandbox {
    * ToolyardError `backend_unavailable` when a backend cannot be warmed up.
    */
   async start(): Promise<void> {
-    await this.#started();
-  }
-
-  /** Prepares backends ahead of their first call; all of them when none is named. */
-  async warmup(backends?: string | readonly string[]): Promise<answers.WarmupReport> {
-    const { client } = await this.#started();
-    return client.warmup(typeof backends === "string" ? [backends] : backends);
-  }
-
-  /** Says which backends are warm. */
-  async warmupStatus(): Promise<answers.WarmupStatus> {
-    return (await this.#started()).client.warmupStatus();
+    await this.started();
   }
 
   /**
@@ -110,12 +98,12 @@ export class Sandbox {
     config: object = {},
     options: SessionOptions = {},
   ): Promise<SessionsCreated> {
-    return (await this.#started()).sessions.create(request, config, options);
+    return (await this.started()).sessions.create(request, config, options);
   }
 
   /** Ends the worker's sessions on these resources, or all of them, after their running calls. */
   async destroySession(resources?: string | readonly string[]): Promise<SessionsDestroyed> {
-    return (await this.#started()).sessions.destroy(resources);
+    return (await this.started()).sessions.destroy(resources);
   }
 
   /**
@@ -128,7 +116,7 @@ export class Sandbox {
     config: object = {},
     options: SessionOptions = {},
   ): Promise<SessionReinitialized> {
-    return (await this.#started()).sessions.reinitialize(resource, config, options);
+    return (await this.started()).sessions.reinitialize(resource, config, options);
   }
 
   /**
@@ -142,13 +130,13 @@ export class Sandbox {
     ...rest: ActionArguments<HttpCallOptions>[A]
   ): Promise<ActionResult<A>> {
     const [params, options] = rest;
-    const { client } = await this.#started();
+    const { client } = await this.started();
     return client.executeUntyped<ActionResult<A>>(action, params ?? {}, await this.#inSession(action, options ?? {}));
   }
 
   /** Calls any action; a failed call is a value, not a throw. */
   async call(action: string, params: object = {}, options: HttpCallOptions = {}): Promise<ToolResult> {
-    const { client } = await this.#started();
+    const { client } = await this.started();
     return client.call(action, params, await this.#inSession(action, options));
   }
 
@@ -169,13 +157,13 @@ export class Sandbox {
     ...rest: ActionArguments<HttpCallOptions>[A]
   ): AsyncGenerator<CallEvent<ActionResult<A>>, void, undefined> {
     const [params, options] = rest;
-    const { client } = await this.#started();
+    const { client } = await this.started();
     yield* client.streamUntyped<ActionResult<A>>(action, params ?? {}, await this.#inSession(action, options ?? {}));
   }
 
   /** Yields what happens, by default to this worker and from now on, until the reader leaves the loop. */
   async *events<T extends EventType>(filter: EventsFilter<T> = {}): AsyncGenerator<FollowedEvent<T>, void, undefined> {
-    yield* (await this.#started()).client.events(filter);
+    yield* (await this.started()).client.events(filter);
   }
 
   /** Starts an action as a job, which outlives this process; `client.findJob(id)` finds it again. */
@@ -184,40 +172,15 @@ export class Sandbox {
     ...rest: ActionArguments<HttpCallOptions>[A]
   ): Promise<Job<ActionResult<A>>> {
     const [params, options] = rest;
-    const { client } = await this.#started();
+    const { client } = await this.started();
     return client.startJob<ActionResult<A>>(action, params ?? {}, await this.#inSession(action, options ?? {}));
   }
 
   /** Runs several calls in one request; each call's failure is a value in `results`. */
   async batch(calls: readonly BatchCall[], options: BatchOptions = {}): Promise<answers.BatchResult> {
-    const { client } = await this.#started();
+    const { client } = await this.started();
     const bound = await Promise.all(calls.map((call) => this.#inSession(call.action, call)));
     return client.executeBatch(bound, options);
-  }
-
-  /** Tells the server that the worker is alive; done by itself every `heartbeatIntervalMs`. */
-  async heartbeat(): Promise<answers.HeartbeatReport> {
-    return (await this.#started()).client.heartbeat();
-  }
-
-  /** Moves the expiry of one session, or of all of the worker's when no resource is given. */
-  async refresh(resource?: string, options: { readonly ttlMs?: number } = {}): Promise<answers.SessionRefreshed> {
-    return (await this.#started()).client.refreshSession(resource, options);
-  }
-
-  /** Lists the worker's sessions, of one resource or of all. */
-  async listSessions(resource?: string): Promise<readonly answers.SessionListing[]> {
-    return (await this.#started()).client.listSessions(resource);
-  }
-
-  /** Lists the tools with their schemas. */
-  async tools(options: { readonly includeHidden?: boolean } = {}): Promise<readonly ToolListing[]> {
-    return (await this.#started()).client.listTools(options);
-  }
-
-  /** Lists what the worker holds. */
-  async status(): Promise<answers.WorkerStatus> {
-    return (await this.#started()).client.getStatus();
   }
 
   /**
@@ -226,7 +189,7 @@ export class Sandbox {
    * @throws ServerError when the server refuses.
    */
   async shutdownServer(options: { readonly force?: boolean; readonly cleanupSessions?: boolean } = {}): Promise<void> {
-    const { client, sessions: own } = await this.#started();
+    const { client, sessions: own } = await this.started();
     await client.shutdownServer(options);
     own.forget();
     await this.close();
@@ -256,12 +219,12 @@ export class Sandbox {
 
   async #inSession<O extends { readonly sessionId?: string | undefined }>(action: string, given: O): Promise<O> {
     if (given.sessionId !== undefined) return given;
-    const { sessions } = await this.#started();
+    const { sessions } = await this.started();
     const sessionId = await sessions.sessionIdFor(action);
     return sessionId === undefined ? given : { ...given, sessionId };
   }
 
-  async #started(): Promise<Open> {
+  protected override async started(): Promise<Open> {
     if (this.#closed) throw new ClientError("the sandbox is closed", "Open another one with Sandbox.open().");
     this.#open ??= this.#connect();
     const open = await this.#open;

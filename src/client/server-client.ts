@@ -4,12 +4,17 @@ import { isJsonObject } from "./envelope.ts";
 import { ProtocolError } from "./errors/protocol-error.ts";
 import { expectData, expectEnvelope, expectPlain } from "./expect-answer.ts";
 import { Job, type JobStatus } from "./job.ts";
+import { SessionFiles } from "./session-files.ts";
+import { SessionPorts } from "./session-ports.ts";
+import { SessionRegistry } from "./session-registry.ts";
 import { LIFECYCLE_TIMEOUT_MS, QUICK_TIMEOUT_MS } from "./timeouts.ts";
 import type { Exchange, Transport } from "./transport.ts";
 
 /** What a server answers to anyone, whichever worker asks. */
 export class ServerClient {
-  protected readonly transport: Transport;
+  /** What requests go over; for the classes of this package. */
+  readonly transport: Transport;
+  #sessions: SessionRegistry | undefined;
 
   constructor(transport: Transport) {
     this.transport = transport;
@@ -18,6 +23,21 @@ export class ServerClient {
   /** The server's root, without a slash at the end. */
   get baseUrl(): string {
     return this.transport.baseUrl;
+  }
+
+  /** The live sessions of all workers. */
+  get sessions(): SessionRegistry {
+    return (this.#sessions ??= new SessionRegistry(() => this.transport));
+  }
+
+  /** The files of a session's sandbox. */
+  files(sessionId: string): SessionFiles {
+    return new SessionFiles(() => ({ transport: this.transport, sessionId }));
+  }
+
+  /** The ports of a session's sandbox. */
+  ports(sessionId: string): SessionPorts {
+    return new SessionPorts(() => ({ transport: this.transport, sessionId }));
   }
 
   /** Lists the tools with their schemas. */

@@ -16,7 +16,7 @@ export interface TransportOptions {
 
 /** One request, with what the transport must know to decide about sending it again. */
 export interface Exchange {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
   /** From the root of the server, with its query. */
   readonly path: string;
   readonly body?: object;
@@ -43,6 +43,15 @@ export interface StreamRequest {
   readonly path: string;
   readonly body?: object;
   readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A request whose body or answer is bytes; it is sent once. */
+export interface BytesRequest {
+  readonly method: "GET" | "PUT";
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly body?: string | Uint8Array | ReadableStream<Uint8Array>;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** What came back: the stream, or an answer in its place. */
@@ -124,6 +133,29 @@ export class Transport {
     return { kind: "answer", answer };
   }
 
+  /**
+   * Sends one request, once, and returns its answer with its body unread, whatever its status.
+   *
+   * @throws ConnectionError when no answer came; the signal's reason when aborted.
+   */
+  async send({ method, path, headers, body, signal }: BytesRequest): Promise<Response> {
+    const url = `${this.baseUrl}${path}`;
+    try {
+      return await this.#fetch(url, {
+        method,
+        signal: signal ?? NEVER,
+        headers: new Headers({ ...this.#authorization, ...headers }),
+        streamed: true,
+        ...(body !== undefined && { body }),
+        // Asked for by `fetch` where the body is a stream.
+        ...(body instanceof ReadableStream && { duplex: "half" }),
+      });
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw toConnectionError(error, { method, timeoutMs: false }, url);
+    }
+  }
+
   /** Closes the process's idle connections, for one that wants to end at once; the transport stays usable. */
   close(): void {
     closeIdleConnections();
@@ -164,7 +196,7 @@ export class Transport {
     const limit = exchange.maxRetries ?? this.maxRetries;
     return {
       limit,
-      methods: ["get", "post"],
+      methods: ["get", "post", "delete"],
       statusCodes: REPEAT_STATUSES,
       afterStatusCodes: REPEAT_STATUSES,
       maxRetryAfter: LONGEST_RETRY_AFTER_MS,
@@ -177,6 +209,8 @@ export class Transport {
     };
   }
 }
+
+const NEVER = new AbortController().signal;
 
 function parseBaseUrl(baseUrl: string): string {
   if (!URL.canParse(baseUrl)) {
@@ -206,7 +240,11 @@ function parseAnswer(exchange: Pick<Exchange, "method">, url: string, status: nu
   }
 }
 
-function toConnectionError(error: unknown, exchange: Exchange, url: string): ConnectionError {
+function toConnectionError(
+  error: unknown,
+  exchange: { readonly method: string; readonly timeoutMs: number | false },
+  url: string,
+): ConnectionError {
   if (isTimeoutError(error)) {
     return new ConnectionError("timeout", exchange.method, url, `no answer within ${exchange.timeoutMs} ms`, error);
   }
