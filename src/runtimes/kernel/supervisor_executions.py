@@ -229,6 +229,9 @@ class Executions:
         kernel.is_alone = True
         kernel.kill_at = now + KILL_AFTER
         self.processes.kill(kernel, spare=True)
+        # The first may have come before the code began; a shell, though, may be writing its state by now.
+        if kernel.language != "bash" and kernel.exit_status is None:
+            os.kill(kernel.pid, signal.SIGINT)
 
     def destroy(self, kernel, reason):
         """Kills a kernel with all that it started, and ends what was live in it."""

@@ -30,6 +30,8 @@ export interface Launch {
 const SYSTEM_FOLDERS = ["/bin", "/sbin", "/lib", "/lib32", "/lib64"];
 // What the dynamic linker and Debian's command symlinks need; nothing here tells who the host is.
 const SYSTEM_FILES = ["/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"];
+// What programs under /usr keep of themselves there; they do not start without it.
+const PROGRAM_FOLDERS = ["/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/R", "/etc/php"];
 
 /**
  * Builds bwrap's arguments: every namespace unshared, no network, the system's programs read-only, private and
@@ -56,7 +58,7 @@ export function toBubblewrapArguments(launch: Launch): string[] {
     ...["--uid", String(SANDBOX_UID), "--gid", String(SANDBOX_UID), "--hostname", "sandbox"],
     ...["--ro-bind", "/usr", "/usr"],
     ...SYSTEM_FOLDERS.flatMap((path) => ["--ro-bind-try", path, path]),
-    ...SYSTEM_FILES.flatMap((path) => ["--ro-bind-try", path, path]),
+    ...[...SYSTEM_FILES, ...PROGRAM_FOLDERS].flatMap((path) => ["--ro-bind-try", path, path]),
     ...[...binds].flatMap((path) => ["--ro-bind", path, path]),
     ...["--proc", "/proc", "--dev", "/dev"],
     ...tmpfs("/dev/shm"),
