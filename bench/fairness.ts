@@ -1,68 +1,99 @@
-// Benchmark: a polite worker's ten calls, alone and beside a greedy worker with 10,000 calls queued, in one run.
-import { Agent } from "node:http";
+// Benchmark: a polite worker's ten calls, alone and beside a greedy worker with 10,000 calls queued, in turn in one run.
+import { fork } from "node:child_process";
+import type { EngineLimits } from "../src/engine/limits.ts";
 import { sendCrowd } from "./crowd.ts";
 import { startHeldServer } from "./held-process.ts";
-import { percentile, post } from "./load.ts";
+import { median, percentile } from "./load.ts";
+import type { PoliteOrder } from "./polite-client.ts";
 import { printTable } from "./table.ts";
 
 const GREEDY_CALLS = 10_000;
 const POLITE_CALLS = 10;
-const ROUNDS = 110;
+const ROUNDS = 60;
 const TOOL_MS = 20;
 const WORKS = [
-  { name: "default", figure: "≤ 2", limits: {} },
-  { name: "32 slots, 16 a worker", figure: "≤ 2", limits: { maxConcurrentCalls: 32, maxConcurrentPerWorker: 16 } },
+  { name: "default", figure: "≤ 2", repeats: 7, limits: {} },
+  {
+    name: "32 slots, 16 a worker",
+    figure: "≤ 2",
+    repeats: 3,
+    limits: { maxConcurrentCalls: 32, maxConcurrentPerWorker: 16 },
+  },
   // The worst case: nobody is stopped in the middle, so a call may wait as long as one takes before it runs.
-  { name: "32 slots, all the greedy worker's", figure: "", limits: { maxConcurrentCalls: 32 } },
+  { name: "32 slots, all the greedy worker's", figure: "", repeats: 3, limits: { maxConcurrentCalls: 32 } },
 ];
 
 const toBody = (worker: string) =>
   JSON.stringify({ worker_id: worker, action: "held:pause", params: { ms: TOOL_MS }, timeout_ms: 120_000 });
 
-/** Latencies of the polite worker's calls: ten at a time, and a moment between. */
-async function bePolite(url: string, rounds: number): Promise<number[]> {
-  const agent = new Agent({ keepAlive: true });
-  const latencies: number[] = [];
-  for (let round = 0; round < rounds; round += 1) {
-    const one = async () => {
-      const startedAt = performance.now();
-      if ((await post(agent, `${url}/execute`, toBody("polite"))) !== 200) throw new Error("a call failed");
-      latencies.push(performance.now() - startedAt);
-    };
-    // Rounds follow each other on purpose.
-    // oxlint-disable-next-line no-await-in-loop
-    await Promise.all(Array.from({ length: POLITE_CALLS }, one));
-  }
-  agent.destroy();
-  return latencies;
+interface Comparison {
+  readonly alone: readonly number[];
+  readonly beside: readonly number[];
+  readonly queued: string;
+  readonly lost: number;
+  readonly turnsMs: readonly number[];
 }
 
-const rows: Record<string, string | number>[] = [];
-for (const { name, limits, figure } of WORKS) {
-  // One after another on purpose: they would share the CPU.
-  // oxlint-disable no-await-in-loop
+async function compare(limits: Partial<EngineLimits>): Promise<Comparison> {
   await using server = await startHeldServer(limits);
-  await bePolite(server.url, ROUNDS);
-  const alone = await bePolite(server.url, ROUNDS);
+  const client = fork(new URL("./polite-client.ts", import.meta.url));
+  const order: PoliteOrder = {
+    url: `${server.url}/execute`,
+    body: toBody("polite"),
+    calls: POLITE_CALLS,
+    rounds: ROUNDS,
+  };
+  const measure = () =>
+    new Promise<number[]>((resolve) => {
+      client.once("message", (latencies: number[]) => resolve(latencies));
+      client.send(order);
+    });
+  await measure();
+  const alone = await measure();
   await server.tell("close");
-  const answering = await sendCrowd(
-    `${server.url}/execute`,
-    Array.from({ length: GREEDY_CALLS }, () => toBody("greedy")),
-  );
+  const bodies = Array.from({ length: GREEDY_CALLS }, () => toBody("greedy"));
+  const answering = await sendCrowd(order.url, bodies);
   const before = await server.holds(GREEDY_CALLS);
   await server.tell("open");
-  const beside = await bePolite(server.url, ROUNDS);
-  const after = await server.tell("status");
+  await server.tell("watch");
+  const beside = await measure();
+  const after = await server.tell("unwatch");
+  client.disconnect();
   const answers = await Promise.all(answering);
+  const lost = answers.filter(({ status }) => status !== 200).length;
+  return { alone, beside, queued: `${before.queued} → ${after.queued}`, lost, turnsMs: after.turnsMs };
+}
+
+const wanted = process.env["FAIRNESS_ONLY"];
+const rows: Record<string, string | number>[] = [];
+for (const { name, limits, figure, repeats } of WORKS.filter((work) => wanted === undefined || work.name === wanted)) {
+  const runs: Comparison[] = [];
+  // One after another on purpose: they would share the CPU.
+  // oxlint-disable-next-line no-await-in-loop
+  for (let repeat = 0; repeat < repeats; repeat += 1) runs.push(await compare(limits));
+  const middle = (pick: (run: Comparison) => number) => median(runs.map(pick));
+  const ratios = runs.map(({ alone, beside }) => percentile(beside, 99) / percentile(alone, 99));
   rows.push({
     limits: name,
-    "queued before → after": `${before.queued} → ${after.queued}`,
-    "alone p50 / p99, ms": `${percentile(alone, 50).toFixed(1)} / ${percentile(alone, 99).toFixed(1)}`,
-    "beside p50 / p99, ms": `${percentile(beside, 50).toFixed(1)} / ${percentile(beside, 99).toFixed(1)}`,
-    "p99 ratio": (percentile(beside, 99) / percentile(alone, 99)).toFixed(2),
+    runs: repeats,
+    "queued before → after": runs.at(-1)?.queued ?? "",
+    "alone p50 / p99, ms": `${middle((run) => percentile(run.alone, 50)).toFixed(1)} / ${middle((run) => percentile(run.alone, 99)).toFixed(1)}`,
+    "beside p50 / p99, ms": `${middle((run) => percentile(run.beside, 50)).toFixed(1)} / ${middle((run) => percentile(run.beside, 99)).toFixed(1)}`,
+    "p50 ratio": middle((run) => percentile(run.beside, 50) / percentile(run.alone, 50)).toFixed(2),
+    "p99 ratio, median": median(ratios).toFixed(2),
+    "least / most": `${Math.min(...ratios).toFixed(2)} / ${Math.max(...ratios).toFixed(2)}`,
+    "server CPU in one turn, p50 / p99 / most, ms": [
+      middle((run) => percentile(run.turnsMs, 50)),
+      middle((run) => percentile(run.turnsMs, 99)),
+      middle((run) => Math.max(...run.turnsMs)),
+    ]
+      .map((turnMs) => turnMs.toFixed(1))
+      .join(" / "),
     figure,
-    "greedy lost": answers.filter(({ status }) => status !== 200).length,
+    "greedy lost": runs.reduce((sum, run) => sum + run.lost, 0),
   });
-  // oxlint-enable no-await-in-loop
 }
-printTable(`fairness: ${POLITE_CALLS} calls of ${TOOL_MS} ms beside ${GREEDY_CALLS} of another worker`, rows);
+printTable(
+  `fairness: ${POLITE_CALLS} calls of ${TOOL_MS} ms beside ${GREEDY_CALLS} of another worker, medians of runs`,
+  rows,
+);

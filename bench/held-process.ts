@@ -12,13 +12,15 @@ export interface HeldStatus {
   readonly rss: number;
   /** Processor time of its process since its start, all threads. */
   readonly cpuMs: number;
+  /** With `unwatch`: processor time of the main thread in each turn of its event loop that did something since `watch`. */
+  readonly turnsMs: readonly number[];
 }
 
 /** The load benchmarks' server, in a process of its own. */
 export interface HeldServer extends AsyncDisposable {
   readonly url: string;
-  /** `close` holds the calls to come, `open` lets those that are held go. */
-  tell(message: "status" | "open" | "close"): Promise<HeldStatus>;
+  /** `close` holds the calls to come, `open` lets those that are held go; between `watch` and `unwatch` turns are measured. */
+  tell(message: "status" | "open" | "close" | "watch" | "unwatch"): Promise<HeldStatus>;
   /** Resolves once this many calls run or wait. */
   holds(count: number): Promise<HeldStatus>;
 }

@@ -36,12 +36,35 @@ const server = await startServer({
   info: { title: "bench", description: "", version: "0" },
   configDir: ".",
 });
+/** Processor time of the main thread in each turn of the event loop that did something, since it was asked for. */
+const turnsMs: number[] = [];
+let watching = false;
+function watchTurns(last: number): void {
+  const { user, system } = process.threadCpuUsage();
+  const now = (user + system) / 1000;
+  if (now - last > IDLE_TURN_MS) turnsMs.push(now - last);
+  if (watching) setImmediate(watchTurns, now);
+}
+const IDLE_TURN_MS = 0.2;
+
 process.on("message", (message) => {
+  if (message === "watch") {
+    watching = true;
+    turnsMs.length = 0;
+    setImmediate(() => watchTurns(Number.POSITIVE_INFINITY));
+  }
+  if (message === "unwatch") watching = false;
   if (message === "open") gate.resolve();
   if (message === "close") gate = Promise.withResolvers<void>();
   const { running, queued } = server.engine.admission.report();
   const { user, system } = process.cpuUsage();
-  process.send?.({ running, queued, rss: process.memoryUsage.rss(), cpuMs: (user + system) / 1000 });
+  process.send?.({
+    running,
+    queued,
+    rss: process.memoryUsage.rss(),
+    cpuMs: (user + system) / 1000,
+    turnsMs: message === "unwatch" ? turnsMs : [],
+  });
 });
 process.on("disconnect", () => process.exit(0));
 process.send?.({ url: server.url });

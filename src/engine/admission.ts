@@ -18,6 +18,13 @@ export type AdmissionLimits = Pick<
   | "maxQueuedPerWorker"
 >;
 
+/**
+ * Calls that waited and are started in one turn of the event loop. Without a bound all of a worker's calls that end in one
+ * moment are followed by as many that start in the same one, and again when these end: everybody else's answers and requests
+ * would wait for the whole of it, each time.
+ */
+const STARTS_PER_TURN = 8;
+
 /** How full a queue is and how fast it drains, for `/ready`. */
 export interface LoadReport {
   readonly running: number;
@@ -31,7 +38,7 @@ export interface LoadReport {
  *
  * Each worker's calls on a backend stand in a lane of their own, and lanes are served in turn. A lane whose worker is at its
  * limit or whose serial session is busy is left out until that ends, and so is a whole backend that is full: nobody stands
- * behind those who cannot go. Whoever may run is started at once, so a free slot means that nobody waits for it.
+ * behind those who cannot go. Whoever may run is started at once, or in the next turn of the event loop where this one has started its share.
  *
  * A slot and a serial session's turn are given together. A call that waits for its turn holds no slot that others could use,
  * and one that holds a turn never waits for a slot, so no circle can close. Every step is O(1) in the number of waiting calls.
@@ -46,6 +53,10 @@ export class Admission {
   #queued = 0;
   #workersWaiting = 0;
   #stamps = 0;
+  /** Calls that waited and were started in this turn of the event loop. */
+  #started = 0;
+  /** Whether there are calls that only wait for the next turn of the event loop. */
+  #held = false;
 
   constructor(limits: AdmissionLimits, clock: Clock) {
     this.#limits = limits;
@@ -73,7 +84,8 @@ export class Admission {
 
   /** Takes a slot, and the turn in a serial session, if nothing is in the way; nothing is taken otherwise. */
   tryEnter(caller: Caller, resource: string, turns?: SerialQueue): Ticket | undefined {
-    if (this.#running >= this.#limits.maxConcurrentCalls) return undefined;
+    // While others wait for the next turn of the event loop, nobody starts before them.
+    if (this.#held || this.#running >= this.#limits.maxConcurrentCalls) return undefined;
     const backend = this.#backendOf(resource);
     if (backend.running >= this.#limits.maxConcurrentPerBackend) return undefined;
     const key = toWorkerKey(caller);
@@ -159,14 +171,31 @@ export class Admission {
     return { ...toReport(this.#running, this.#queued, this.#drain), backends: Object.fromEntries(backends) };
   }
 
-  /** Serves lanes until there is no slot or no lane that may go. */
+  /** Serves lanes until there is no slot or no lane that may go, or until this turn of the event loop has had its share. */
   #dispatch(): void {
     while (this.#running < this.#limits.maxConcurrentCalls) {
       const lane = this.#nextLane();
       if (lane === undefined) return;
+      if (this.#started >= STARTS_PER_TURN) {
+        this.#held = true;
+        return;
+      }
       this.#serve(lane);
     }
   }
+
+  /** Counts a call that waited and starts now, until the next turn of the event loop. */
+  #countStart(): void {
+    if (this.#started === 0) setImmediate(this.#nextTurn);
+    this.#started += 1;
+  }
+
+  readonly #nextTurn = (): void => {
+    this.#started = 0;
+    if (!this.#held) return;
+    this.#held = false;
+    this.#dispatch();
+  };
 
   /** Finds the lane that has waited longest for its turn, over the backends that are not full. */
   #nextLane(): Lane | undefined {
@@ -194,6 +223,7 @@ export class Admission {
     }
     const ticket = waiting.shift();
     if (ticket === undefined) return;
+    this.#countStart();
     this.#unqueue(ticket);
     this.#start(ticket);
     if (waiting.empty) this.#drop(lane);
