@@ -4,6 +4,7 @@ import type { CommandResult } from "../../core/sandbox-process.ts";
 import type { Able } from "./ability.ts";
 import type { RunResult } from "./code-schemas.ts";
 import { COMPILED_LANGUAGES, type CompiledLanguage, type CompiledLanguageName } from "./compiled-languages.ts";
+import { findProgramError } from "./program-error.ts";
 import type { CodeContext } from "./session.ts";
 
 /** Code of a language that has no kernel. */
@@ -48,7 +49,7 @@ export async function runCompiled(run: CompiledRun, context: CodeContext): Promi
       { command: recipe.run(folder, file), timeoutMs: timeoutMs() },
       { signal, onOutput: (stream, text) => context.output(stream, text) },
     );
-    return toResult(done, facts);
+    return toResult(done, { ...facts, ran: file });
   } finally {
     await files.remove(folder, { recursive: true }, AbortSignal.timeout(LOOK_MS)).catch(() => false);
   }
@@ -85,9 +86,11 @@ interface Facts {
   readonly timeoutMs: number;
   /** What was compiled, where this is what the compiler came to. */
   readonly file?: string;
+  /** What was run, where the program is what ended. */
+  readonly ran?: string;
 }
 
-function toResult(done: CommandResult, { language, runtime, timeoutMs, file }: Facts): RunResult {
+function toResult(done: CommandResult, { language, runtime, timeoutMs, file, ran = "" }: Facts): RunResult {
   const { stdout, stderr, exitCode, signal, durationMs } = done;
   const details = { stdout: stdout.text, stderr: stderr.text, state_lost: false, duration_ms: durationMs };
   if (done.timedOut) {
@@ -111,7 +114,7 @@ function toResult(done: CommandResult, { language, runtime, timeoutMs, file }: F
     lossy: [],
     results: [],
     results_omitted: 0,
-    error: file === undefined ? toError(done) : toCompileError(file, stderr.text || stdout.text),
+    error: file === undefined ? toError(done, ran) : toCompileError(file, stderr.text || stdout.text),
     exit_code: exitCode,
     signal,
     truncated: {
@@ -128,8 +131,8 @@ function toResult(done: CommandResult, { language, runtime, timeoutMs, file }: F
 }
 
 /** A program's exit code is its own to choose; a signal is not. */
-function toError({ signal, stderr }: CommandResult): RunResult["error"] {
-  if (signal === null) return null;
+function toError({ signal, stderr, exitCode }: CommandResult, file: string): RunResult["error"] {
+  if (signal === null) return exitCode === 0 ? null : findProgramError(file, stderr.text);
   return { name: "ProgramKilled", message: `the program was killed by ${signal}`, traceback: stderr.text };
 }
 
