@@ -77,7 +77,15 @@ export class FileReadTools {
     const { pattern, path, literal, ignore_case: ignoreCase, glob, context_lines: contextLines, limit } = params;
     const { files } = session.data.sandboxes.able("files");
     const { entries, truncated } = await files.grep(
-      { pattern, path, literal, ignoreCase, contextLines, limit, ...(glob === undefined ? {} : { glob }) },
+      {
+        pattern,
+        path,
+        literal,
+        ignoreCase,
+        contextLines,
+        limit,
+        ...(glob === undefined ? {} : { glob: anywhere(glob) }),
+      },
       signal,
     );
     return { matches: [...entries], truncated };
@@ -106,4 +114,9 @@ export class FileReadTools {
   watch(params: Input<typeof WatchParams>, context: CodeContext): Promise<WatchResult> {
     return watchFiles(context.session.data.sandboxes.able("files").files, params, context);
   }
+}
+
+/** A pattern of a name alone means it in every folder, as those who search know it from other tools. */
+function anywhere(glob: string): string {
+  return glob.includes("/") ? glob : `**/${glob}`;
 }

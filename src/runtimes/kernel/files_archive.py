@@ -169,8 +169,9 @@ def pack_zip(job, sink, entries, _format):
 class Stage:
     """Where an archive is unpacked before anything of it is seen."""
 
-    def __init__(self, job, folder, entries, total_bytes):
+    def __init__(self, job, folder, entries, total_bytes, any_links):
         self.job = job
+        self.any_links = any_links
         self.root = stage_name(folder)
         self.entries = entries
         self.total_bytes = total_bytes
@@ -229,7 +230,7 @@ class Stage:
 
     def add_symlink(self, name, target):
         place = self.place(name)
-        if place is None or target.startswith("/") or "\0" in target:
+        if place is None or (target.startswith("/") and not self.any_links) or "\0" in target:
             raise Refusal("path_refused", f"the archive holds a link that leads out of the folder: {name[:200]!r}")
         self.fresh(place)
         os.symlink(target, place)
@@ -244,7 +245,7 @@ class Stage:
         os.link(source, place, follow_symlinks=False)
 
     def holds(self, place):
-        return (os.path.realpath(place) + "/").startswith(os.path.realpath(self.root) + "/")
+        return self.any_links or (os.path.realpath(place) + "/").startswith(os.path.realpath(self.root) + "/")
 
     def settle(self, folder):
         """Puts all of it in its place, once it is known that it can be."""
@@ -276,11 +277,11 @@ class Stage:
                 replace(self.job, path, place, True)
 
 
-def extract(job, path, format, entries, total_bytes):
+def extract(job, path, format, entries, total_bytes, any_links=False):
     folder = resolve(path)
     os.makedirs(folder, exist_ok=True)
     folder = os.path.realpath(folder)
-    stage = Stage(job, folder, entries, total_bytes)
+    stage = Stage(job, folder, entries, total_bytes, any_links)
     os.mkdir(stage.root, 0o700)
     try:
         (unpack_zip if format == "zip" else unpack_tar)(job, stage, format)

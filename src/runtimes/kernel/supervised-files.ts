@@ -166,10 +166,11 @@ export class SupervisedFiles implements SandboxFiles {
   extract(
     path: string,
     content: AsyncIterable<Uint8Array>,
-    { format, limits }: Options<"extract">[2],
+    { format, limits, anyLinks = false }: Options<"extract">[2],
     signal: AbortSignal,
   ): ReturnType<SandboxFiles["extract"]> {
-    const args = { path: checked(path), format, entries: limits.entries, total_bytes: limits.totalBytes };
+    const { entries, totalBytes } = limits;
+    const args = { path: checked(path), format, entries, total_bytes: totalBytes, any_links: anyLinks };
     return this.#fed("files.extract", args, content, signal, parseExtracted);
   }
 

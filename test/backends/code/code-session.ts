@@ -16,14 +16,15 @@ export const lifecycle = (signal = new AbortController().signal): LifecycleConte
   signal,
 });
 
-/** A code backend over these runtimes with one session of it, which ends with the test; calls are held to the tools' schemas. */
+/** A code backend over these runtimes with one session of it, which ends with the test unless `whenOver` says otherwise; calls are held to the tools' schemas. */
 export async function openCodeSession(
   runtimes: readonly SandboxRuntime[],
   config: Record<string, unknown> = {},
   sessionConfig: Record<string, unknown> = {},
+  whenOver: (close: () => Promise<void>) => void = onTestFinished,
 ) {
   const selector = createRuntimeSelector({ order: runtimes.map(({ name }) => name), runtimes });
-  onTestFinished(() => selector.close());
+  whenOver(() => selector.close());
   const backend = new CodeBackend({ config, runtimes: selector });
   const request = { workerId: "w", tenant: "t", sessionId: "s", config: sessionConfig };
   const data = await backend.initialize(request, lifecycle());
