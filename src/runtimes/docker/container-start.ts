@@ -25,7 +25,8 @@ export async function startContainer(
   const container = await engine.call(creation, (docker, abortSignal) =>
     docker.createContainer({ ...toContainerOptions(plan), abortSignal }),
   );
-  const complaints = watch ? await listen(engine, container) : () => "";
+  // What it says is good to have, no more.
+  const complaints = watch ? await listen(engine, container).catch(() => () => "") : () => "";
   const start = { what: `starting the container ${plan.name}`, deadlineMs: DEADLINES_MS.start };
   await engine.call(start, (_docker, abortSignal) => container.start({ abortSignal }));
   return { id: container.id, complaints };
