@@ -16,6 +16,9 @@ const KILL_ALL = "kill -9 -1";
 const KILL_MARKED =
   'n=0; while [ $n -lt 50 ]; do n=$((n+1)); f=; for p in /proc/[0-9]*; do if grep -q "$0" $p/environ 2>/dev/null; ' +
   'then kill -9 ${p#/proc/} 2>/dev/null && f=1; fi; done; [ -z "$f" ] && break; done';
+const NOT_RUNNABLE = 126;
+const NOT_FOUND = 127;
+const ENGINE_COMPLAINT = "OCI runtime exec failed";
 const SIGNALLED = 128;
 const SIGKILL = 9;
 
@@ -54,7 +57,9 @@ export async function execInContainer(
   const { ExitCode: code } = await place.engine.call(call, (_docker, abortSignal) => exec.inspect({ abortSignal }));
   const killed = stopped !== null || code === SIGNALLED + SIGKILL;
   if (stopped === "cancelled") throw new ToolyardError("cancelled", "the command was cancelled");
-  return {
+  // The end of the container looks like one of the command's own.
+  if (stopped === null && (killed || code === NOT_RUNNABLE || code === null)) await assertRuns(place);
+  return toRunnable(spec, {
     stdout: captures.stdout.finish(),
     stderr: captures.stderr.finish(),
     exitCode: killed ? null : code,
@@ -62,7 +67,37 @@ export async function execInContainer(
     timedOut: stopped === "timeout",
     limit: null,
     durationMs: performance.now() - started,
+  });
+}
+
+/** The engine tells as output what could not be run at all, and where its own files are. */
+function toRunnable({ command: [program = ""] }: CommandSpec, result: CommandResult): CommandResult {
+  const { exitCode, stdout } = result;
+  const refused = exitCode === NOT_RUNNABLE || exitCode === NOT_FOUND;
+  if (!refused || !stdout.text.startsWith(ENGINE_COMPLAINT)) return result;
+  const missing = /no such file or directory|executable file not found/.test(stdout.text);
+  const text = `${program}: ${missing ? "not found" : "cannot be run"}\n`;
+  return {
+    ...result,
+    exitCode: missing ? NOT_FOUND : NOT_RUNNABLE,
+    stdout: { text: "", bytes: 0, truncated: false },
+    stderr: { text, bytes: Buffer.byteLength(text), truncated: false },
   };
+}
+
+/** @throws ToolyardError `sandbox_dead` when the container has ended; EngineFailure. */
+export async function assertRuns({ engine, container }: Pick<ExecPlace, "engine" | "container">): Promise<void> {
+  const call = { what: "asking whether a container runs", deadlineMs: DEADLINES_MS.look };
+  const runs = await engine
+    .call(call, (docker, abortSignal) => docker.getContainer(container).inspect({ abortSignal }))
+    .then(
+      ({ State: state }) => state.Running,
+      (error: unknown) => {
+        if (isMissing(error)) return false;
+        throw error;
+      },
+    );
+  if (!runs) throw new ToolyardError("sandbox_dead", "the sandbox died: its container ended");
 }
 
 async function open(

@@ -5,7 +5,7 @@ import type { ContainerKeeper } from "./container-keeper.ts";
 import { setPaused } from "./docker-instance.ts";
 import type { EngineClient } from "./engine-client.ts";
 import { EngineFailure, toUnavailable } from "./engine-failure.ts";
-import { execInContainer } from "./engine-exec.ts";
+import { assertRuns, execInContainer } from "./engine-exec.ts";
 import type { ImageFacts } from "./image-probe.ts";
 
 /**
@@ -71,16 +71,18 @@ export class PlainInstance implements SandboxInstance {
       throw dead();
     });
     died.catch(() => {});
+    const place = {
+      ...{ engine: this.#engine, container: this.#container, sh: this.#sh },
+      outputBytes: this.#limits.outputBytes,
+      running: () => this.#running,
+    };
     try {
-      const place = {
-        ...{ engine: this.#engine, container: this.#container, sh: this.#sh },
-        outputBytes: this.#limits.outputBytes,
-        running: () => this.#running,
-      };
       return await Promise.race([execInContainer(place, spec, options), died]);
     } catch (error) {
-      if (error instanceof EngineFailure) throw toUnavailable(error);
-      throw error;
+      if (!(error instanceof EngineFailure)) throw error;
+      // An engine refuses what it is asked of a container that has just died.
+      if (error.kind === "answered") await assertRuns(place);
+      throw toUnavailable(error);
     } finally {
       this.#running -= 1;
     }
