@@ -90,7 +90,7 @@ export class SessionFiles {
     return this.#put<Unpacked>({ path, extract: format }, content, signal);
   }
 
-  /** Opens a file: its `body`, `bytes()`, `text()` or `blob()` reads it, and is cut off where it cannot be read to its end. */
+  /** Opens a file: its `body`, `arrayBuffer()`, `text()` or `blob()` reads it, and is cut off where it cannot be read to its end. */
   async download(path: string, { start, length, signal }: DownloadOptions = {}): Promise<Response> {
     const first = start ?? 0;
     if (length === 0) throw new RangeError("length takes 1 or more");
