@@ -1,5 +1,5 @@
 import Docker from "dockerode";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { runCli } from "./cli-process.ts";
 
 const engine = new Docker({ socketPath: "/var/run/docker.sock" });
@@ -11,6 +11,12 @@ if (!answers) console.log("no Docker Engine answers: the tests of real images ar
 const present = answers
   ? (await engine.listImages({ filters: { label: ["toolyard.image"] } })).flatMap(({ RepoTags }) => RepoTags ?? [])
   : [];
+
+// Here, so that a test that ran out of time leaves none either.
+const made: Docker.Container[] = [];
+afterEach(async () => {
+  for (const container of made.splice(0)) await container.remove({ force: true });
+});
 
 /** What a container of the image prints, without a network, with everything taken away that can be. */
 async function runIn(image: string, script: string): Promise<string> {
@@ -31,13 +37,10 @@ async function runIn(image: string, script: string): Promise<string> {
       Memory: 512 * 1024 * 1024,
     },
   });
-  try {
-    await container.start();
-    await container.wait();
-    return String(await container.logs({ stdout: true, stderr: true })).replaceAll("\r", "");
-  } finally {
-    await container.remove({ force: true });
-  }
+  made.push(container);
+  await container.start();
+  await container.wait();
+  return String(await container.logs({ stdout: true, stderr: true })).replaceAll("\r", "");
 }
 
 const COMMON = `id -un; id -u; echo $HOME; pwd; find / -xdev -type f -perm /6000 2>/dev/null | wc -l
@@ -63,7 +66,8 @@ if (answers && !present.includes("toolyard/code:latest")) {
 }
 
 describe.skipIf(!present.includes("toolyard/code:latest"))("the image code", () => {
-  it("has what data analysis and programming need", async () => {
+  // Four seconds of work, on machines that may have other things to do.
+  it("has what data analysis and programming need", { timeout: 300_000 }, async () => {
     const programs = "git jq rg gcc g++ make curl pip less file unzip zip xz ps";
     const printed = await runIn(
       "toolyard/code",
