@@ -5,6 +5,8 @@ import { isRunning, listChildren } from "../kit/child-processes.ts";
 import { describeRuntime, echo, run } from "../kit/runtime-conformance.ts";
 import { describeCommands, describeProcesses } from "../kit/runtime-conformance-commands.ts";
 import { describeFiles } from "../kit/runtime-conformance-files.ts";
+import { describePorts } from "../kit/runtime-conformance-ports.ts";
+import { describePause, describeState } from "../kit/runtime-conformance-state.ts";
 import { PROGRAMS } from "../kit/runtime-programs.ts";
 
 const never = new AbortController().signal;
@@ -27,6 +29,9 @@ if (!status.available) {
   describeCommands("local", () => new LocalRuntime());
   describeProcesses("local", () => new LocalRuntime());
   describeFiles("local", () => new LocalRuntime());
+  describePorts("local", () => new LocalRuntime());
+  describeState("local", () => new LocalRuntime());
+  describePause("local", () => new LocalRuntime());
 }
 
 describe.runIf(status.available)("local", () => {

@@ -48,6 +48,7 @@ export interface Readiness {
   readonly versions: Readonly<Record<string, string>>;
   /** Those that it has from before. */
   readonly kernels: readonly KernelFacts[];
+  readonly paused: boolean;
 }
 
 interface Live {
@@ -241,7 +242,7 @@ export class SupervisorConnection {
       if (frame.t !== "ready" || frame.v !== PROTOCOL_VERSION)
         throw new ProtocolViolation("it did not start with ready");
       this.#isReady = true;
-      this.#becameReady({ versions: frame.versions, kernels: frame.kernels });
+      this.#becameReady({ versions: frame.versions, kernels: frame.kernels, paused: frame.paused });
       return;
     }
     switch (frame.t) {

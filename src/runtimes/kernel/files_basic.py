@@ -4,7 +4,6 @@ import ctypes
 import errno
 import os
 import secrets
-import shutil
 import stat
 
 from files_worker import CHUNK, Refusal, describe, open_file, resolve
@@ -15,6 +14,8 @@ AT_SYMLINK_FOLLOW = 0x400
 MAX_READ = 4 << 20
 # What the entries of one answer may take, so that a frame holds them.
 MAX_ANSWER = 4 << 20
+# Folders that are open in each other while they are removed.
+MAX_DEPTH = 64
 STAGE_PREFIX = ".toolyard-"
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -282,24 +283,55 @@ def remove(job, path, recursive):
 
 
 def erase(job, path):
-    """Removes something with all that is in it, also where its mode forbids to look."""
-    if job is not None:
-        job.check()
-    if os.path.islink(path) or not os.path.isdir(path):
+    """Removes something with all that is in it, also where its mode forbids to look, however deep it is."""
+    if not stat.S_ISDIR(os.lstat(path).st_mode):
         os.unlink(path)
         return
+    fd = open_folder(path, None)
+    try:
+        # What is too deep is moved up and is found in the next round.
+        while clear(job, fd, fd, 0):
+            pass
+    finally:
+        os.close(fd)
+    os.rmdir(path)
 
-    def retry(function, failed, _):
-        os.chmod(os.path.dirname(failed) if function is os.unlink else failed, 0o700)
-        parent = os.path.dirname(failed)
-        if os.stat(parent).st_uid == os.getuid():
-            os.chmod(parent, os.stat(parent).st_mode | 0o700)
-        if os.path.isdir(failed) and not os.path.islink(failed):
-            shutil.rmtree(failed)
-        elif os.path.lexists(failed):
-            os.unlink(failed)
 
-    shutil.rmtree(path, onerror=retry)
+def open_folder(name, parent):
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        fd = os.open(name, flags, dir_fd=parent)
+    except PermissionError:
+        os.chmod(name, 0o700, dir_fd=parent)
+        fd = os.open(name, flags, dir_fd=parent)
+    facts = os.fstat(fd)
+    if facts.st_mode & 0o700 != 0o700 and facts.st_uid == os.getuid():
+        os.fchmod(fd, 0o700)
+    return fd
+
+
+def clear(job, fd, top, depth):
+    """Empties an open folder; answers whether something of it was moved to the top."""
+    moved = False
+    with os.scandir(fd) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in found:
+        if job is not None:
+            job.check()
+        if not is_folder:
+            os.unlink(name, dir_fd=fd)
+            continue
+        below = open_folder(name, fd)
+        try:
+            if depth >= MAX_DEPTH:
+                os.rename(name, secrets.token_hex(16), src_dir_fd=fd, dst_dir_fd=top)
+                moved = True
+                continue
+            moved = clear(job, below, top, depth + 1) or moved
+        finally:
+            os.close(below)
+        os.rmdir(name, dir_fd=fd)
+    return moved
 
 
 HANDLERS = {

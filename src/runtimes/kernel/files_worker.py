@@ -216,8 +216,9 @@ def run(job, name):
     import files_basic
     import files_search
     import files_watch
+    import files_wipe
 
-    handlers = {**files_basic.HANDLERS, **files_search.HANDLERS, **files_archive.HANDLERS, **files_watch.HANDLERS}
+    handlers = {**files_wipe.HANDLERS, **files_basic.HANDLERS, **files_search.HANDLERS, **files_archive.HANDLERS, **files_watch.HANDLERS}
     try:
         job.answer(handlers[name](job, **job.args))
     except Refusal as refusal:

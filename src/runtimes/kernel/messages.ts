@@ -113,6 +113,7 @@ export type SandboxFrame =
       readonly v: number;
       readonly versions: Readonly<Record<string, string>>;
       readonly kernels: readonly KernelFacts[];
+      readonly paused: boolean;
     }
   | {
       readonly t: "call";
@@ -184,7 +185,13 @@ export function parseSandboxFrame(message: unknown): SandboxFrame {
         if (typeof version !== "string") throw wrong("versions");
         named[name] = version;
       }
-      return { t: "ready", v: count(message, "v"), versions: named, kernels: kernelFacts(message) };
+      return {
+        t: "ready",
+        v: count(message, "v"),
+        versions: named,
+        kernels: kernelFacts(message),
+        paused: message["paused"] === true,
+      };
     }
     case "reset":
       return { t: "reset", k: text(message, "k") };

@@ -1,7 +1,7 @@
 import { ToolyardError } from "../../core/errors.ts";
 import type { Fields } from "./fields.ts";
 import { BinaryFrame, encodeBinaryHeader, encodeFrame, ProtocolViolation } from "./frame.ts";
-import { LiveOperation, type OperationOptions, type OperationWire, WINDOW_BYTES } from "./live-operation.ts";
+import { LiveOperation, type OperationOptions, type OperationWire } from "./live-operation.ts";
 import type { OperationFrame, OperationRequest } from "./operation-messages.ts";
 
 // Numbers from here on are the sandbox's to give, those below are ours.
@@ -123,11 +123,7 @@ export class Operations {
       throw new ProtocolViolation("a connection that may not be made");
     }
     this.#dialed += 1;
-    this.#onDial((options) => {
-      const operation = this.#add(number, options);
-      operation.grant(WINDOW_BYTES);
-      return operation;
-    });
+    this.#onDial((options) => this.#add(number, options));
     if (!this.#live.has(number)) throw new Error("a connection was not taken");
   }
 

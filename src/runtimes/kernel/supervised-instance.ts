@@ -11,6 +11,8 @@ import type {
   SandboxInstance,
   SandboxLimits,
 } from "../../core/runtime.ts";
+import type { EgressDoor } from "../../core/egress.ts";
+import type { SandboxStats } from "../../core/sandbox-stats.ts";
 import type { SandboxFiles } from "../../core/sandbox-files.ts";
 import type { SandboxAbility } from "../../core/sandbox-ability.ts";
 import type { CommandResult, CommandSpec, SandboxProcess } from "../../core/sandbox-process.ts";
@@ -20,6 +22,9 @@ import { createRun } from "./language-run.ts";
 import { toLostExecution } from "./lost-execution.ts";
 import type { KernelRequest } from "./messages.ts";
 import { execute, listProcesses, spawn } from "./supervised-commands.ts";
+import { EGRESS_PORT } from "./proxy-environment.ts";
+import { connectTo, OperationStream } from "./operation-stream.ts";
+import { parseStats } from "./sandbox-stats.ts";
 import { SupervisedFiles } from "./supervised-files.ts";
 
 // The supervisor kills within 150 ms of a deadline, and the call is answered at its own deadline whatever happens here. Only a
@@ -28,7 +33,16 @@ const GRACE_MS = 2_000;
 const MAX_KERNEL_NAME_LENGTH = 128;
 
 /** What every supervised sandbox can do. */
-export const SUPERVISED_ABILITIES: readonly SandboxAbility[] = ["exec", "spawn", "processes", "files", "ping"];
+export const SUPERVISED_ABILITIES: readonly SandboxAbility[] = [
+  "exec",
+  "spawn",
+  "processes",
+  "files",
+  "connect",
+  "stats",
+  "reset",
+  "ping",
+];
 
 /** How what held a sandbox ended: a process, or a container. */
 export interface HolderExit {
@@ -58,6 +72,8 @@ export interface SupervisedOptions {
   readonly ended: Promise<HolderExit>;
   /** What its runtime adopts it by. */
   readonly handle?: unknown;
+  /** Takes the connections to the proxy port, {@link EGRESS_PORT}, which is opened only then; closed with the sandbox. */
+  readonly egress?: EgressDoor;
 }
 
 /** A sandbox that a supervisor guards: all that its runtime adds is how it starts and how it is killed. */
@@ -74,6 +90,7 @@ export class SupervisedInstance implements SandboxInstance {
   readonly #outputBytes: number;
   readonly #kernels = new Map<string, Language>();
   #opened = 0;
+  #paused = false;
 
   constructor(options: SupervisedOptions) {
     this.id = options.id;
@@ -82,11 +99,17 @@ export class SupervisedInstance implements SandboxInstance {
     if (options.image !== undefined) this.image = options.image;
     if (options.handle !== undefined) this.handle = options.handle;
     this.#languages = options.languages;
-    const { channel, limits, kill } = options;
-    this.#connection = new SupervisorConnection(channel, { limits, graceMs: GRACE_MS, kill });
+    const { channel, limits, kill, egress } = options;
+    this.#connection = new SupervisorConnection(channel, {
+      limits,
+      graceMs: GRACE_MS,
+      kill,
+      ...(egress && { egress: { port: EGRESS_PORT, onDial: (begin) => egress.accept(new OperationStream(begin)) } }),
+    });
     this.files = new SupervisedFiles(this.#connection.operations);
     this.#outputBytes = limits.outputBytes;
     this.closed = options.ended.then((exit) => {
+      egress?.close();
       this.#connection.close("closed", "its supervisor ended");
       const { lost } = this.#connection;
       return { reason: lost?.message ?? "it ended", expected: lost?.why === "stopped", ...exit };
@@ -103,7 +126,8 @@ export class SupervisedInstance implements SandboxInstance {
     if (signal.aborted) abort();
     signal.addEventListener("abort", abort, { once: true });
     try {
-      const { kernels } = await this.#connection.ready;
+      const { kernels, paused } = await this.#connection.ready;
+      this.#paused = paused;
       for (const { name, language } of kernels) this.#kernels.set(name, language);
     } catch (cause) {
       const { diagnostics } = await this.closed;
@@ -130,10 +154,14 @@ export class SupervisedInstance implements SandboxInstance {
     const name = options.name ?? this.#freeName(language);
     this.#claim(name, language);
     const connection = this.#connection;
-    const execute = (request: KernelRequest, hooks: ExecutionHooks) =>
-      connection
+    const execute = async (request: KernelRequest, hooks: ExecutionHooks) => {
+      if (this.#paused) {
+        throw new ToolyardError("conflict", "the sandbox is paused", { suggestion: "Resume it first." });
+      }
+      return connection
         .execute(name, language, request, hooks)
         .catch(async (error: unknown) => toLostExecution(await this.#explain(error), hooks));
+    };
     return {
       language,
       run: createRun(language, execute),
@@ -156,6 +184,26 @@ export class SupervisedInstance implements SandboxInstance {
 
   processes(signal: AbortSignal): Promise<readonly SandboxProcess[]> {
     return listProcesses(this.#connection.operations, signal);
+  }
+
+  async connect(port: number, signal: AbortSignal): Promise<Duplex> {
+    return connectTo(this.#connection.operations, port, signal);
+  }
+
+  stats(signal: AbortSignal): Promise<SandboxStats> {
+    return this.#connection.operations.run("stats", {}, { signal, parse: parseStats });
+  }
+
+  async reset(signal: AbortSignal): Promise<void> {
+    await this.#connection.operations.run("reset", {}, { signal, parse: () => {} });
+    this.#kernels.clear();
+    this.#paused = false;
+  }
+
+  /** Has the supervisor freeze everything but itself, or let it go on; for runtimes that have no better way. */
+  protected async setPaused(paused: boolean, signal: AbortSignal): Promise<void> {
+    await this.#connection.operations.run(paused ? "pause" : "resume", {}, { signal, parse: () => {} });
+    this.#paused = paused;
   }
 
   ping(signal: AbortSignal): Promise<boolean> {

@@ -18,7 +18,9 @@ from supervisor_executions import Executions  # noqa: E402
 from supervisor_host import GIVEN_FD, GivenHost, SoughtHost  # noqa: E402
 from supervisor_kernel import set_dumpable  # noqa: E402
 from supervisor_operations import Operations  # noqa: E402
+from supervisor_ports import Ports  # noqa: E402
 from supervisor_processes import Processes  # noqa: E402
+from supervisor_state import State  # noqa: E402
 from supervisor_timers import Timers  # noqa: E402
 from supervisor_wire import Decoder, encode  # noqa: E402
 from supervisor_worker import Workers  # noqa: E402
@@ -46,9 +48,11 @@ class Supervisor:
         self.executions = Executions(self.selector, self.processes, self.host)
         self.processes.on_kernel_death = self.executions.on_exit
         self.commands = Commands(self.selector, self.timers, self.processes, lambda: self.limits)
-        self.operations = Operations(self.host.send)
+        self.operations = Operations(self.host.send, self.host.is_heard)
         self.workers = Workers(self.selector, self.timers, self.processes, lambda: self.limits, self.host.send, encode)
-        for part in (self.commands, self.workers):
+        self.ports = Ports(self.selector, self.operations)
+        self.state = State(self)
+        for part in (self.commands, self.workers, self.ports, self.state):
             self.operations.handlers.update(part.handlers)
 
     def send(self, message):
@@ -78,6 +82,8 @@ class Supervisor:
         elif kind == "hello":
             self.host.greeted()
             self.limits = self.executions.limits = message["limits"]
+            if "egress_port" in message:
+                self.ports.listen(message["egress_port"])
             self.greet()
         elif kind == "bye":
             os._exit(0)
@@ -88,7 +94,7 @@ class Supervisor:
             self.timers.after(SETTLE, self.greet)
             return
         kernels = self.executions.describe()
-        self.send({"t": "ready", "v": 1, "versions": {"python": sys.version.split()[0]}, "kernels": kernels})
+        self.send({"t": "ready", "v": 1, "versions": {"python": sys.version.split()[0]}, "kernels": kernels, "paused": self.state.frozen is not None})
         self.cold = [name for name in WARM if name not in sys.modules]
 
     def on_host_lost(self):

@@ -34,6 +34,8 @@ class Command:
         self.writer = None if started.stdin is None else Writer(self.selector, started.stdin)
         self.paused = False
         self.timer = None
+        # Seconds until the timeout, while the sandbox is frozen.
+        self.left = None
         self.timed_out = False
         self.limit = None
         self.memory_kills = count_memory_kills()
@@ -60,6 +62,16 @@ class Command:
 
     def end_after(self, seconds):
         self.timer = self.owner.timers.after(seconds, self.on_timeout)
+
+    def stop_clock(self):
+        if self.timer is not None and self.timer.callback is not None:
+            self.timer.cancel()
+            self.left = self.timer.at - time.monotonic()
+
+    def start_clock(self):
+        if self.left is not None and self.exit is None:
+            self.end_after(max(0.0, self.left))
+            self.left = None
 
     def on_timeout(self):
         self.timed_out = True

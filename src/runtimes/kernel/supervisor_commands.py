@@ -300,6 +300,15 @@ class Commands:
                 command.limit = "memory"
                 command.destroy()
 
+    def stop_clocks(self):
+        """Counts no time against what cannot run."""
+        for command in self.all():
+            command.stop_clock()
+
+    def start_clocks(self):
+        for command in self.all():
+            command.start_clock()
+
     def destroy_all(self):
         for command in self.all():
             command.destroy()

@@ -72,6 +72,10 @@ class Executions:
             self.destroy(kernel, "cancelled")
             del self.kernels[name]
 
+    def remove_all(self):
+        for name in list(self.kernels):
+            self.remove(name)
+
     def describe(self):
         return [{"name": kernel.name, "language": kernel.language} for kernel in self.kernels.values()]
 

@@ -26,8 +26,7 @@ class GivenHost:
     def send(self, frame):
         self.channel.send(frame)
 
-    @property
-    def connected(self):
+    def is_heard(self):
         return True
 
     def greeted(self):
@@ -54,9 +53,8 @@ class SoughtHost:
         self.token = read_token(options["token"])
         self.connect()
 
-    @property
-    def connected(self):
-        return self.channel is not None
+    def is_heard(self):
+        return self.channel is not None and self.was_greeted
 
     def send(self, frame):
         # To nobody: whoever comes next asks anew.

@@ -33,6 +33,7 @@ class Operation:
         self.on_fin = lambda: None
         self.on_credit = lambda: None
         self.on_stop = lambda: self.fail(Failure("cancelled", "it was cancelled"))
+        self.on_end = lambda: None
 
     # -- to the host
 
@@ -68,6 +69,7 @@ class Operation:
             self.ended = True
             self.owner.forget(self)
             self.owner.send({"t": "re", "r": self.number, **fields})
+            self.on_end()
 
     # -- from the host
 
@@ -86,8 +88,10 @@ class Operation:
 class Operations:
     """The operations that are live, and who begins which."""
 
-    def __init__(self, send_frame):
+    def __init__(self, send_frame, is_heard):
         self.send_frame = send_frame
+        # Whether there is a host, and it has greeted us.
+        self.is_heard = is_heard
         self.handlers = {}
         self.live = {}
         self.next_own = BASE_OF_OWN
@@ -97,6 +101,12 @@ class Operations:
 
     def send(self, message):
         self.send_frame(encode(message))
+
+    def block(self, why, allowed):
+        self.blocked, self.allowed = why, allowed
+
+    def unblock(self):
+        self.block(None, ())
 
     def forget(self, operation):
         self.live.pop(operation.number, None)

@@ -37,9 +37,3 @@ class Timers:
             callback, timer.callback = timer.callback, None
             if callback is not None:
                 callback()
-
-    def shift(self, seconds):
-        """Puts everything off, since nothing could happen for so long."""
-        for _, _, timer in self.heap:
-            timer.at += seconds
-        self.heap = [(timer.at, order, timer) for _, order, timer in self.heap]

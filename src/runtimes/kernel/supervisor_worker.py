@@ -78,9 +78,9 @@ class Worker:
                 operation = self.live.get(message if isinstance(message, int) else message["r"])
                 if operation is None or operation.ended:
                     continue
+                self.owner.send_frame(frame)
                 if not isinstance(message, int) and message["t"] == "re":
                     self.end(operation)
-                self.owner.send_frame(frame)
         except (Violation, KeyError, TypeError):
             self.kill()
 
@@ -89,6 +89,7 @@ class Worker:
         operation.owner.forget(operation)
         self.live.pop(operation.number, None)
         self.stopping.discard(operation.number)
+        operation.on_end()
 
     def kill(self):
         # Its number may be another's by now.
@@ -129,6 +130,8 @@ class Workers:
             worker.channel.set_paused(paused)
 
     def begin_short(self, operation, _args):
+        # User code may just have killed it.
+        self.processes.collect()
         if self.shared is None:
             self.shared = Worker(self)
         self.begin(self.shared, operation)

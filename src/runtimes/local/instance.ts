@@ -1,13 +1,25 @@
 import { randomUUID } from "node:crypto";
-import type { RuntimeStatus, SandboxLimits } from "../../core/runtime.ts";
+import type { EgressDoor } from "../../core/egress.ts";
+import type { RuntimeStatus, SandboxInstance, SandboxLimits } from "../../core/runtime.ts";
 import { type HolderExit, SupervisedInstance } from "../kernel/supervised-instance.ts";
 import type { Launched } from "./launcher.ts";
+
+class LocalInstance extends SupervisedInstance implements SandboxInstance {
+  pause(signal: AbortSignal): Promise<void> {
+    return this.setPaused(true, signal);
+  }
+
+  resume(signal: AbortSignal): Promise<void> {
+    return this.setPaused(false, signal);
+  }
+}
 
 /** Makes the instance of one bubblewrap sandbox, in which all kernels share /workspace. */
 export function createLocalInstance(
   launched: Launched,
   limits: Required<SandboxLimits>,
   languages: RuntimeStatus["languages"],
+  egress?: EgressDoor,
 ): SupervisedInstance {
   const { process: child, channel } = launched;
   const ended = new Promise<HolderExit>((resolve) => {
@@ -18,7 +30,7 @@ export function createLocalInstance(
     child.once("error", (error) => end(null, null, error.message));
     child.once("exit", (code, signal) => end(code, signal));
   });
-  return new SupervisedInstance({
+  return new LocalInstance({
     id: `local_${randomUUID()}`,
     runtime: "local",
     isolation: "namespace",
@@ -27,5 +39,6 @@ export function createLocalInstance(
     languages,
     kill: () => child.kill("SIGKILL"),
     ended,
+    ...(egress && { egress }),
   });
 }

@@ -1,6 +1,8 @@
 import { ToolyardError } from "../../core/errors.ts";
 import type { RuntimeStatus, SandboxInstance, SandboxLimits, SandboxRuntime, SandboxSpec } from "../../core/runtime.ts";
+import type { Egress, EgressDoor } from "../../core/egress.ts";
 import { mergeLimits } from "../kernel/limits.ts";
+import { toProxyEnvironment } from "../kernel/proxy-environment.ts";
 import { SUPERVISED_ABILITIES } from "../kernel/supervised-instance.ts";
 import { createLocalInstance } from "./instance.ts";
 import { launch } from "./launcher.ts";
@@ -14,15 +16,18 @@ const RECHECK_MS = 10_000;
 export class LocalRuntime implements SandboxRuntime {
   readonly name = "local";
   readonly isolation = "namespace";
-  readonly abilities = SUPERVISED_ABILITIES;
+  readonly abilities = [...SUPERVISED_ABILITIES, "pause", "resume"] as const;
   readonly #limits: SandboxLimits;
+  readonly #egress: Egress | undefined;
   #findings: Promise<Findings> | undefined;
   #foundAt = 0;
   readonly #instances = new Set<SandboxInstance>();
   readonly #starting = new StartGate();
 
-  constructor(options: { readonly limits?: SandboxLimits } = {}) {
+  /** Without `egress` no sandbox reaches anything. */
+  constructor(options: { readonly limits?: SandboxLimits; readonly egress?: Egress } = {}) {
     this.#limits = options.limits ?? {};
+    this.#egress = options.egress;
   }
 
   async check(signal: AbortSignal): Promise<RuntimeStatus> {
@@ -36,18 +41,19 @@ export class LocalRuntime implements SandboxRuntime {
         ...(status.remedy === undefined ? {} : { suggestion: status.remedy }),
       });
     }
-    refuseWhatItCannotHold(spec);
+    refuseImage(spec);
     const limits = mergeLimits(spec.limits, this.#limits);
     return this.#starting.run(signal, async () => {
+      const door = this.#openDoor(spec);
       const launched = launch({
         bwrap,
         python,
         ...(node === undefined ? {} : { node }),
         diskMiB: limits.diskMiB,
-        environment: spec.environment,
+        environment: { ...(door === undefined ? {} : toProxyEnvironment()), ...spec.environment },
         canDisableUserNamespaces,
       });
-      const instance = createLocalInstance(launched, limits, status.languages);
+      const instance = createLocalInstance(launched, limits, status.languages, door);
       this.#instances.add(instance);
       void instance.closed.then(() => this.#instances.delete(instance));
       await instance.ready(signal);
@@ -57,6 +63,16 @@ export class LocalRuntime implements SandboxRuntime {
 
   async close(): Promise<void> {
     await Promise.all([...this.#instances].map((instance) => instance.stop()));
+  }
+
+  #openDoor({ network = "none", sessionId }: SandboxSpec): EgressDoor | undefined {
+    if (network === "none" || network.allow.length === 0) return undefined;
+    if (this.#egress !== undefined) {
+      return this.#egress.open({ allow: network.allow, ...(sessionId !== undefined && { sessionId }) });
+    }
+    throw new ToolyardError("runtime_unavailable", "local sandboxes cannot hold a list of hosts that may be reached", {
+      suggestion: 'Ask for the network "none".',
+    });
   }
 
   async #look(signal: AbortSignal): Promise<Findings> {
@@ -76,19 +92,13 @@ export class LocalRuntime implements SandboxRuntime {
   }
 }
 
-function refuseWhatItCannotHold({ image, network = "none" }: SandboxSpec): void {
-  if (image !== undefined) {
-    throw new ToolyardError(
-      "runtime_unavailable",
-      "local sandboxes run on the host's own programs: they have no images",
-      {
-        suggestion: "Use the docker runtime, or leave the image out.",
-      },
-    );
-  }
-  if (network !== "none" && network.allow.length > 0) {
-    throw new ToolyardError("runtime_unavailable", "local sandboxes cannot hold a list of hosts that may be reached", {
-      suggestion: 'Ask for the network "none".',
-    });
-  }
+function refuseImage({ image }: SandboxSpec): void {
+  if (image === undefined) return;
+  throw new ToolyardError(
+    "runtime_unavailable",
+    "local sandboxes run on the host's own programs: they have no images",
+    {
+      suggestion: "Use the docker runtime, or leave the image out.",
+    },
+  );
 }

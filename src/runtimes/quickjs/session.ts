@@ -71,7 +71,13 @@ export class QuickJsSession {
       case "hello":
         this.#limits = frame.limits;
         this.#guest.limitMemory(frame.limits.memory_mib);
-        this.#send({ t: "ready", v: PROTOCOL_VERSION, versions: { javascript: "QuickJS" }, kernels: [] });
+        this.#send({
+          t: "ready",
+          v: PROTOCOL_VERSION,
+          versions: { javascript: "QuickJS" },
+          kernels: [],
+          paused: false,
+        });
         return;
       case "exec":
         this.#begin(frame);
