@@ -84,12 +84,16 @@ describeDocker("a docker sandbox of an image without python3", () => {
     await expect(running).rejects.toMatchObject({ error: "cancelled" });
   });
 
-  it("says what the image lacks to who wants a kernel", async () => {
+  it("says what the image lacks to who wants a kernel or files", async () => {
     await expect(sandbox.openKernel("python", never)).rejects.toMatchObject({
       error: "runtime_unavailable",
       message: expect.stringContaining("has no python3"),
       suggestion: expect.stringContaining("toolyard/code"),
     });
+    const lacking = { error: "runtime_unavailable", message: expect.stringContaining("has no python3") };
+    await expect(sandbox.files?.stat("/", never)).rejects.toMatchObject(lacking);
+    const watching = sandbox.files?.watch("/", { recursive: false }, never)[Symbol.asyncIterator]();
+    await expect(watching?.next()).rejects.toMatchObject(lacking);
   });
 
   it("F06 is dead when its container is killed", async () => {

@@ -46,6 +46,19 @@ describe("the selector", () => {
     });
   });
 
+  it("tries docker before local by itself, only where it was set up, and goes on when no engine is there", async () => {
+    const docker = { socket: "/none/docker.sock" };
+    const automatic = createRuntimeSelector({ docker, order: "auto" });
+    expect(automatic.names[0]).toBe("docker");
+    expect((await automatic.select({ language: "javascript" }, never)).name).not.toBe("docker");
+    await expect(automatic.select({ minIsolation: "container" }, never)).rejects.toMatchObject({
+      message: expect.stringContaining("docker: no Docker Engine is there"),
+      suggestion: expect.stringContaining("Start the Docker Engine"),
+    });
+    expect(createRuntimeSelector({ order: "auto" }).names).not.toContain("docker");
+    await automatic.close();
+  });
+
   it("tells the status of all, with their isolation", async () => {
     const status = await selector.status(never);
     expect(Object.keys(status)).toEqual(expect.arrayContaining(["absent", "strong", "weak", "local", "quickjs"]));

@@ -1,6 +1,8 @@
 import { ToolyardError } from "../../core/errors.ts";
 import type { ExecOptions, Kernel, Language, SandboxExit, SandboxInstance, SandboxLimits } from "../../core/runtime.ts";
+import type { SandboxFiles } from "../../core/sandbox-files.ts";
 import type { CommandResult, CommandSpec } from "../../core/sandbox-process.ts";
+import { absentFiles } from "./absent-files.ts";
 import type { ContainerKeeper } from "./container-keeper.ts";
 import { setPaused } from "./docker-instance.ts";
 import type { EngineClient } from "./engine-client.ts";
@@ -23,6 +25,7 @@ export class PlainInstance implements SandboxInstance {
   readonly isolation = "container";
   readonly image: string;
   readonly closed: Promise<SandboxExit>;
+  readonly files: SandboxFiles;
   readonly #engine: EngineClient;
   readonly #keeper: ContainerKeeper;
   readonly #container: string;
@@ -43,6 +46,7 @@ export class PlainInstance implements SandboxInstance {
   }) {
     this.id = options.id;
     this.image = options.facts.name;
+    this.files = absentFiles(this.image);
     this.#engine = options.engine;
     this.#keeper = options.keeper;
     this.#container = options.container;
