@@ -6,6 +6,10 @@ import signal
 import time
 
 MEMORY_SLACK = 16 << 20
+# How often what is killed may turn out to have started more.
+STORM = 50
+# Seconds that what was killed may take to be gone.
+DYING = 2.0
 
 
 class Processes:
@@ -59,16 +63,24 @@ class Processes:
         self.kill_all(lambda: tree(list_children(), [pid]))
 
     def kill_all(self, find):
-        for _ in range(50):
+        killed = set()
+        storms = 0
+        patience = time.monotonic() + DYING
+        while storms < STORM and time.monotonic() < patience:
             self.reap()
-            victims = find()
+            victims = set(find())
             if not victims:
                 return
+            fresh = victims - killed
+            # On a busy machine what was killed takes its time to die; only what comes anew is a storm.
+            storms += 1 if fresh else 0
             for number in (signal.SIGSTOP, signal.SIGKILL):
-                send(victims, number)
+                send(fresh, number)
+            killed |= fresh
             time.sleep(0.001)
-        # A storm that outruns the walk: everything but pid 1 goes.
-        os.kill(-1, signal.SIGKILL)
+        if storms >= STORM:
+            # It outruns the walk: everything but pid 1 goes.
+            os.kill(-1, signal.SIGKILL)
 
     def under(self, kernel_pid):
         """Lists a kernel, its descendants and every orphan: a child of ours that we did not start, with its own descendants."""
