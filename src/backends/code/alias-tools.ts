@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { ToolyardError } from "../../core/errors.ts";
 import { type Input, tool } from "../../core/tool.ts";
 import {
@@ -103,7 +104,7 @@ export class AliasTools {
     const said = await told(context, async () => {
       const { files } = context.session.data.sandboxes.able("files");
       const { entries, truncated } = await files.glob(pattern, { path, limit: MAX_LISTED }, context.signal);
-      found = entries.map((entry) => entry.path);
+      found = entries.map((entry) => posix.normalize(entry.path));
       return [...found, ...(truncated ? [`[the first ${MAX_LISTED}]`] : [])].join("\n");
     });
     return { ...said, files: found };
@@ -122,7 +123,7 @@ export class AliasTools {
     const done = await runAnyCode({ language: LANGUAGES[language], code, maxTimeoutMs }, context);
     const { stdout, stderr, text, error } = done;
     if (error !== null || (done.exit_code ?? 0) !== 0) context.setOutcome("tool_error");
-    return { ...toldOutput([stdout, text].filter(Boolean).join("\n"), stderr, error), stdout, stderr, result: text };
+    return { ...toldOutput(withValue(stdout, text), stderr, error), stdout, stderr, result: text };
   }
 }
 
@@ -130,6 +131,12 @@ interface Said {
   status: "success" | "error";
   output: string;
   error: string | null;
+}
+
+/** Puts the value of the last expression after what was printed, on a line of its own. */
+function withValue(stdout: string, text: string | null): string {
+  if (text === null || text === "") return stdout;
+  return stdout === "" || stdout.endsWith("\n") ? stdout + text : `${stdout}\n${text}`;
 }
 
 function toldOutput(stdout: string, stderr: string, error: { name: string; message: string } | null): Said {

@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { type Input, tool } from "../../core/tool.ts";
 import {
   EntriesResult,
@@ -88,7 +89,7 @@ export class FileReadTools {
       },
       signal,
     );
-    return { matches: [...entries], truncated };
+    return { matches: entries.map((match) => ({ ...match, path: posix.normalize(match.path) })), truncated };
   }
 
   @tool({

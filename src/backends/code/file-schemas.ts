@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { z } from "zod";
 import type { FileInfo, FileMatch } from "../../core/sandbox-files.ts";
 
@@ -31,7 +32,7 @@ export type FileEntry = z.infer<typeof FileEntry>;
 /** Writes what the sandbox says of a file in the words of the tools. */
 export function toFileEntry({ path, kind, sizeBytes, mode, modifiedAt, owner, group, target }: FileInfo): FileEntry {
   return {
-    path,
+    path: posix.normalize(path),
     kind,
     size_bytes: sizeBytes,
     mode: `0${mode.toString(8).padStart(3, "0")}`,

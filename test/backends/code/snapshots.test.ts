@@ -88,6 +88,27 @@ describeLocal("a snapshot", () => {
     expect(await call("sandbox:delete_snapshot", { id })).toMatchObject({ deleted: true });
   });
 
+  it("is restored over what a session has, which a wrong id leaves as it is", async () => {
+    const { backend } = await openBackend();
+    await using server = await testServer({ backends: [backend] });
+    await create(server, "w1");
+    const call = as(server, "w1");
+    await call("code:run", { language: "python", code: "x = 1" });
+    await call("file:write", { path: "f", content: "old" });
+    const { id } = await call("sandbox:snapshot");
+    await call("code:run", { language: "python", code: "x = 2; y = 3" });
+    await call("file:write", { path: "f", content: "new" });
+    await call("file:write", { path: "g", content: "new" });
+    expect(await call("sandbox:restore", { id: "snap_none" })).toMatchObject({ failed: "unknown_name" });
+    expect(await call("file:read", { path: "f" })).toMatchObject({ content: "new" });
+    expect(await call("sandbox:restore", { id })).toMatchObject({ id, kernels: [{ name: "python", saved: ["x"] }] });
+    expect(await call("file:read", { path: "f" })).toMatchObject({ content: "old" });
+    expect(await call("file:stat", { path: "g" })).toEqual({ entry: null });
+    expect(await call("code:run", { language: "python", code: "(x, 'y' in globals())" })).toMatchObject({
+      result: [1, false],
+    });
+  });
+
   it("D03 is nobody's of another tenant", async () => {
     const { backend } = await openBackend();
     await using server = await keyedServer(
