@@ -22,7 +22,7 @@ export class Operations {
   readonly #onDial: DialHandler | undefined;
   readonly #live = new Map<number, LiveOperation<unknown>>();
   #dialed = 0;
-  #next = 1;
+  #next = 0;
   #lost: Error | undefined;
   readonly #wire: OperationWire;
 
@@ -82,10 +82,11 @@ export class Operations {
       case "fin":
         return operation.finned();
       case "re":
-        this.#live.delete(frame.r);
-        if (frame.r >= BASE_OF_THEIRS) this.#dialed -= 1;
         if (frame.ok) operation.succeed(frame.value);
         else operation.fail(frame.error);
+        // Not before: one whose answer is malformed must end with the rest.
+        this.#live.delete(frame.r);
+        if (frame.r >= BASE_OF_THEIRS) this.#dialed -= 1;
     }
   }
 
