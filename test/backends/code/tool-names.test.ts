@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import CodeBackend from "../../../src/backends/code/backend.ts";
 import { Catalog } from "../../../src/engine/catalog.ts";
@@ -21,6 +22,14 @@ describe("the tools of the code backend", () => {
     expect(prefixes.get("bash")).toHaveLength(7);
     expect(prefixes.get("file")).toHaveLength(14);
     expect(prefixes.get("sandbox")).toHaveLength(11);
+  });
+
+  it("are all in docs/sandboxes.md", () => {
+    const page = readFileSync(new URL("../../../docs/sandboxes.md", import.meta.url), "utf8");
+    const names = catalogOf("code")
+      .list()
+      .map(({ full_name: name }) => name);
+    expect(names.filter((name) => !page.includes(`\`${name}`))).toEqual([]);
   });
 
   it("all say what they answer, run in the session, and are not for code that runs in a sandbox", () => {
