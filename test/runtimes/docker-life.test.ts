@@ -88,12 +88,21 @@ describeDocker("the life of a docker sandbox", () => {
     await sandbox.pause?.(never);
     const { State: state } = await containerOf(sandbox).inspect();
     expect(state.Paused).toBe(true);
+    await expect(run(bash, "echo")).rejects.toMatchObject({ error: "conflict" });
     await sandbox.resume?.(never);
     await sandbox.resume?.(never);
     expect((await run(bash, "echo $x")).stdout.text).toBe("1\n");
     await sandbox.pause?.(never);
     await sandbox.stop();
     expect(await deployment.containers()).toEqual([]);
+  });
+
+  it("tells what it uses, from its own cgroup", async () => {
+    const sandbox = await runtime.create({ limits: { memoryMiB: 100, pids: 20 } }, never);
+    const stats = await sandbox.stats?.(never);
+    expect(stats).toMatchObject({ source: "cgroup", memoryLimitBytes: 148 * 1024 * 1024, pidsLimit: 24, cpus: 1 });
+    expect(stats?.memoryBytes).toBeGreaterThan(1024 * 1024);
+    await sandbox.stop();
   });
 
   it("E07 leaves nothing when its creation is cancelled, at whatever moment", async () => {

@@ -2,7 +2,7 @@ import type { SandboxInstance } from "../../core/runtime.ts";
 import { ContainerKeeper } from "./container-keeper.ts";
 import { awaitSupervisor } from "./container-start.ts";
 import type { Host } from "./creation.ts";
-import { DockerInstance, setPaused } from "./docker-instance.ts";
+import { DockerInstance, setFrozen } from "./docker-instance.ts";
 import { DEADLINES_MS } from "./engine-client.ts";
 import { isMissing } from "./engine-failure.ts";
 import type { DockerHandle } from "./handle.ts";
@@ -31,7 +31,7 @@ export async function adopt(host: Host, handle: DockerHandle, signal: AbortSigna
   try {
     const socket = await SessionSocket.listen(folder);
     try {
-      if (state.paused) await setPaused(engine, container, false, signal);
+      if (state.paused) await setFrozen(engine, container, false, signal);
       const channel = await awaitSupervisor(
         engine,
         socket,

@@ -20,6 +20,7 @@ export type DockerInstanceOptions = Omit<SupervisedOptions, "runtime" | "isolati
 export class DockerInstance extends SupervisedInstance implements SandboxInstance {
   readonly #engine: EngineClient;
   readonly #container: string;
+  #frozen = false;
 
   constructor({ engine, container, ...options }: DockerInstanceOptions) {
     super({ ...options, runtime: "docker", isolation: "container" });
@@ -34,17 +35,23 @@ export class DockerInstance extends SupervisedInstance implements SandboxInstanc
     await super.ready(AbortSignal.any([signal, AbortSignal.timeout(READY_MS)]));
   }
 
+  /** The supervisor stops what it started, which it remembers for the next server, and the engine freezes all of it. */
   async pause(signal: AbortSignal): Promise<void> {
-    await setPaused(this.#engine, this.#container, true, signal);
+    if (this.#frozen) return;
+    await this.setPaused(true, signal);
+    await setFrozen(this.#engine, this.#container, true, signal);
+    this.#frozen = true;
   }
 
   async resume(signal: AbortSignal): Promise<void> {
-    await setPaused(this.#engine, this.#container, false, signal);
+    await setFrozen(this.#engine, this.#container, false, signal);
+    this.#frozen = false;
+    await this.setPaused(false, signal);
   }
 }
 
 /** Freezes or thaws a container; idempotent. */
-export async function setPaused(
+export async function setFrozen(
   engine: EngineClient,
   container: string,
   paused: boolean,

@@ -4,7 +4,7 @@ import type { SandboxFiles } from "../../core/sandbox-files.ts";
 import type { CommandResult, CommandSpec } from "../../core/sandbox-process.ts";
 import { absentFiles } from "./absent-files.ts";
 import type { ContainerKeeper } from "./container-keeper.ts";
-import { setPaused } from "./docker-instance.ts";
+import { setFrozen } from "./docker-instance.ts";
 import type { EngineClient } from "./engine-client.ts";
 import { EngineFailure, toUnavailable } from "./engine-failure.ts";
 import { assertRuns, execInContainer } from "./engine-exec.ts";
@@ -93,11 +93,11 @@ export class PlainInstance implements SandboxInstance {
   }
 
   async pause(signal: AbortSignal): Promise<void> {
-    await setPaused(this.#engine, this.#container, true, signal);
+    await setFrozen(this.#engine, this.#container, true, signal);
   }
 
   async resume(signal: AbortSignal): Promise<void> {
-    await setPaused(this.#engine, this.#container, false, signal);
+    await setFrozen(this.#engine, this.#container, false, signal);
   }
 
   async stop(): Promise<void> {
