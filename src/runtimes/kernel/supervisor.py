@@ -13,17 +13,13 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from supervisor_commands import Commands  # noqa: E402
 from supervisor_executions import Executions  # noqa: E402
 from supervisor_host import GIVEN_FD, GivenHost, SoughtHost  # noqa: E402
 from supervisor_kernel import set_dumpable  # noqa: E402
 from supervisor_operations import Operations  # noqa: E402
-from supervisor_ports import Ports  # noqa: E402
 from supervisor_processes import Processes  # noqa: E402
-from supervisor_state import State  # noqa: E402
 from supervisor_timers import Timers  # noqa: E402
 from supervisor_wire import Decoder, encode  # noqa: E402
-from supervisor_worker import Workers  # noqa: E402
 
 # Bytes that the host has not taken yet; over it, nothing more is read from user code.
 MAX_BACKLOG = 1024 * 1024
@@ -47,23 +43,37 @@ class Supervisor:
             self.host = SoughtHost(self.selector, self.timers, options, self.on_host, self.on_backlog, self.on_host_lost)
         self.executions = Executions(self.selector, self.processes, self.host)
         self.processes.on_kernel_death = self.executions.on_exit
-        self.commands = Commands(self.selector, self.timers, self.processes, lambda: self.limits)
         self.operations = Operations(self.host.send, self.host.is_heard)
-        self.workers = Workers(self.selector, self.timers, self.processes, lambda: self.limits, self.host.send, encode)
-        self.ports = Ports(self.selector, self.operations)
-        self.state = State(self)
-        for part in (self.commands, self.workers, self.ports, self.state):
-            self.operations.handlers.update(part.handlers)
+        # Those that stop reading from user code while the host takes nothing.
+        self.readers = [self.executions]
+        self.is_whole = False
 
     def send(self, message):
         self.host.send(encode(message))
 
+    def complete(self):
+        """Makes the parts that a sandbox's start need not wait for, before anything else is done."""
+        from supervisor_commands import Commands
+        from supervisor_ports import Ports
+        from supervisor_state import State
+        from supervisor_worker import Workers
+
+        self.is_whole = True
+        self.commands = Commands(self.selector, self.timers, self.processes, lambda: self.limits)
+        self.workers = Workers(self.selector, self.timers, self.processes, lambda: self.limits, self.host.send, encode)
+        self.ports = Ports(self.selector, self.operations)
+        self.state = State(self)
+        self.readers += [self.commands, self.workers]
+        for part in (self.commands, self.workers, self.ports, self.state):
+            self.operations.handlers.update(part.handlers)
+        if self.egress_port is not None:
+            self.ports.listen(self.egress_port)
+
     # -- the host's side
 
     def on_backlog(self, size):
-        self.executions.set_paused(size > MAX_BACKLOG)
-        self.commands.set_paused(size > MAX_BACKLOG)
-        self.workers.set_paused(size > MAX_BACKLOG)
+        for reader in self.readers:
+            reader.set_paused(size > MAX_BACKLOG)
 
     def on_host(self, data):
         for message, frame in self.decoder.push(data):
@@ -82,8 +92,7 @@ class Supervisor:
         elif kind == "hello":
             self.host.greeted()
             self.limits = self.executions.limits = message["limits"]
-            if "egress_port" in message:
-                self.ports.listen(message["egress_port"])
+            self.egress_port = message.get("egress_port")
             self.greet()
         elif kind == "bye":
             os._exit(0)
@@ -94,7 +103,9 @@ class Supervisor:
             self.timers.after(SETTLE, self.greet)
             return
         kernels = self.executions.describe()
-        self.send({"t": "ready", "v": 1, "versions": {"python": sys.version.split()[0]}, "kernels": kernels, "paused": self.state.frozen is not None})
+        self.send({"t": "ready", "v": 1, "versions": {"python": sys.version.split()[0]}, "kernels": kernels, "paused": self.is_whole and self.state.frozen is not None})
+        if not self.is_whole:
+            self.complete()
         self.cold = [name for name in WARM if name not in sys.modules]
 
     def on_host_lost(self):
