@@ -10,8 +10,8 @@ const { openRuntimes } = await import("../dist/plugins/open-runtimes.js");
 type Selector = ReturnType<typeof openRuntimes>;
 type Instance = Awaited<ReturnType<Awaited<ReturnType<Selector["select"]>>["create"]>>;
 
-const COLD = 15;
-const WARM = 40;
+const COLD = 10;
+const WARM = 20;
 const POOL = 8;
 const BURST = 100;
 const FILES = 20;

@@ -362,10 +362,12 @@ describe("a pool that takes sandboxes back", () => {
   });
 
   it("ends one that is not as fresh after its reset, or cannot be reset", async () => {
-    const { runtime, inner, files } = await reusing();
+    const { clock, runtime, inner, files } = await reusing();
     const first = await runtime.create({}, never);
     files.push("/tmp/left-behind");
-    await first.stop();
+    const stopped = first.stop();
+    await clock.advance(1_000);
+    await stopped;
     expect(inner.instances[0]?.isDead).toBe(true);
     files.pop();
     const second = await runtime.create({}, never);

@@ -6,6 +6,9 @@ import type { Language, SandboxInstance } from "../../core/runtime.ts";
 /** The folders that user code can write to. */
 const WRITABLE = ["/workspace", "/tmp", "/dev/shm"];
 const MAX_ENTRIES = 1_000;
+/** How often a sandbox that was reset is looked at before it counts as not fresh. */
+const LOOKS = 5;
+const LOOK_AGAIN_MS = 100;
 
 /** Whether a sandbox answers within the time; one that cannot be asked is taken for well. Never rejects. */
 export async function answers(instance: SandboxInstance, clock: Clock, withinMs: number): Promise<boolean> {
@@ -56,7 +59,30 @@ export async function renew(
     await instance.reset?.(signal);
     return true;
   });
-  return reset === true && (await fingerprintOf(instance, clock, withinMs)) === fresh;
+  // What was killed may take a moment to be gone.
+  for (let attempt = 1; reset === true; attempt += 1) {
+    // One after another is the point.
+    // oxlint-disable-next-line no-await-in-loop
+    if ((await fingerprintOf(instance, clock, withinMs)) === fresh) return true;
+    if (attempt === LOOKS) return false;
+    // oxlint-disable-next-line no-await-in-loop
+    await new Promise<void>((resolve) => void clock.after(LOOK_AGAIN_MS, resolve));
+  }
+  return false;
+}
+
+/** Runs a command that does nothing, whose start is slow the first time. What it comes to says nothing: not every image has it. */
+export async function runsCommands(instance: SandboxInstance, clock: Clock, withinMs: number): Promise<boolean> {
+  if (instance.exec === undefined) return true;
+  const ran = await within(clock, withinMs, async (signal) => {
+    try {
+      await instance.exec?.({ command: ["true"], timeoutMs: withinMs }, { signal });
+      return true;
+    } catch (error) {
+      return ToolyardError.is(error) && error.error !== "sandbox_dead" && error.error !== "cancelled";
+    }
+  });
+  return ran === true;
 }
 
 /** The least that a kernel can be asked to run, which starts it. */

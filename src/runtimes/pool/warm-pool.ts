@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import type { PoolReport, SandboxInstance, SandboxSpec } from "../../core/runtime.ts";
-import { answers, fingerprintOf, renew, startKernels } from "./member-check.ts";
+import { answers, fingerprintOf, renew, runsCommands, startKernels } from "./member-check.ts";
 import { FailurePause } from "./pause.ts";
 import type { PoolOptions } from "./pool-options.ts";
 import { type Template, toTemplate, toTemplateKey } from "./template-key.ts";
@@ -195,7 +195,7 @@ export class WarmPool {
       const fingerprint = this.#options.reuse ? await fingerprintOf(instance, this.#clock, RESET_MS) : undefined;
       if (!(await this.#prepare(instance))) {
         await end(instance);
-        throw new ToolyardError("runtime_unavailable", "a sandbox of the pool could not start its kernels");
+        throw new ToolyardError("runtime_unavailable", "a sandbox of the pool could run nothing");
       }
       const now = this.#clock.now();
       const member: Member = { instance, checkedAt: now, createdAt: now, fingerprint };
@@ -209,9 +209,10 @@ export class WarmPool {
     }
   }
 
-  /** Starts what a member has started; `false` when it cannot. */
+  /** Pays for what is slow the first time, and starts what a member has started; `false` when it cannot. */
   async #prepare(instance: SandboxInstance): Promise<boolean> {
     const { kernels } = this.#options;
+    if (!(await runsCommands(instance, this.#clock, RESET_MS))) return false;
     return kernels.length === 0 || startKernels(instance, kernels, this.#clock, RESET_MS);
   }
 
