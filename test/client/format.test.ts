@@ -71,6 +71,37 @@ describe("code", () => {
   });
 });
 
+describe("the box of a session", () => {
+  test("shows figures as pictures, and what else code showed as text", () => {
+    const results = [
+      { is_result: false, image: { media_type: "image/png", base64: PNG }, text: "Figure(640x480)", omitted: [] },
+      { is_result: false, markdown: "**bold**", text: "bold", omitted: [] },
+      { is_result: true, text: "42", omitted: [] },
+    ];
+    const ran = success("code:run", { stdout: "drawn\n", stderr: "", text: "42", error: null, results });
+    expect(toContentBlocks(ran)).toEqual([
+      { type: "text", text: "drawn\n42\n**bold**" },
+      { type: "image", data: PNG, mimeType: "image/png" },
+    ]);
+    expect(formatToolResult(ran)).toContain("drawn\n42");
+  });
+
+  test("shows the text of a file, and where to read on", () => {
+    const read = { path: "f", encoding: "utf-8", content: "one\n", offset: 0, length: 4, truncated: false };
+    expect(text("file:read", read)).toBe("one\n");
+    expect(text("file:read", { ...read, truncated: true })).toContain("read on from offset 4");
+    expect(text("file:read", { ...read, content: "" })).toBe("[The file is empty]");
+  });
+
+  test("shows what the five plain tools say themselves", () => {
+    expect(text("execute_command", { status: "success", output: "out\n", error: null, exit_code: 3 })).toBe("out\n");
+    expect(text("read_file", { status: "error", output: "", error: "there is nothing at f" })).toBe(
+      "[Error] there is nothing at f",
+    );
+    expect(text("list_files", { status: "success", output: "", error: null, files: [] })).toBe("No output");
+  });
+});
+
 describe("desktop", () => {
   test("shows the accessibility tree as text, and the picture beside it as a block", () => {
     const result = success("vm:screenshot", { image: PNG, accessibility_tree: "button OK" });

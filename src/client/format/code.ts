@@ -1,6 +1,6 @@
 import { isJsonObject } from "../envelope.ts";
 import { formatFailure } from "./failure.ts";
-import { field, lines, textField, toText } from "./fields.ts";
+import { field, lines, listField, textField, toText } from "./fields.ts";
 import { formatGeneric } from "./generic.ts";
 import type { ContentBlock, ToolView } from "./tool-view.ts";
 
@@ -15,7 +15,23 @@ export function formatCode(view: ToolView): string | readonly ContentBlock[] {
   const returnCode = field(data, "exit_code") ?? field(data, "return_code") ?? field(data, "returncode");
   const hasFailed = typeof returnCode === "number" && returnCode !== 0;
   const body = hasFailed ? formatFailedCommand(data, returnCode) : formatRun(data);
-  return lines(body, formatWarnings(data), view.verbose && formatFacts(view));
+  const shown = listField(data, "results");
+  const text = lines(body, ...shown.map(formatDisplay), formatWarnings(data), view.verbose && formatFacts(view));
+  const images = shown.flatMap((display) => toPicture(display) ?? []);
+  return images.length === 0 ? text : [{ type: "text", text }, ...images];
+}
+
+/** What was shown beside the value of the last expression, whose text is there already. */
+function formatDisplay(display: unknown): string {
+  if (field(display, "is_result") === true || toPicture(display) !== undefined) return "";
+  return textField(display, "markdown") || textField(display, "text");
+}
+
+/** A picture that models can look at. */
+function toPicture(display: unknown): ContentBlock | undefined {
+  const image = field(display, "image");
+  const [data, mimeType] = [textField(image, "base64"), textField(image, "media_type")];
+  return data === "" || mimeType === "image/svg+xml" ? undefined : { type: "image", data, mimeType };
 }
 
 function formatFailedCommand(data: unknown, returnCode: number): string {

@@ -1,3 +1,4 @@
+import { formatFile, formatPlain } from "./box.ts";
 import { formatCode } from "./code.ts";
 import { formatDesktop } from "./desktop.ts";
 import { toText } from "./fields.ts";
@@ -22,7 +23,14 @@ const BUILT_IN: Readonly<Record<string, ToolFormatter>> = {
   "code:*": formatCode,
   "bash:*": formatCode,
   code: formatCode,
+  execute_command: formatPlain,
+  read_file: formatPlain,
+  write_file: formatPlain,
+  list_files: formatPlain,
+  run_code: formatPlain,
+  "file:read": formatFile,
   "file:*": formatGeneric,
+  "sandbox:*": formatGeneric,
   "terminal:*": formatGeneric,
   "vm:*": formatDesktop,
   vm: formatDesktop,
