@@ -4,6 +4,7 @@ import signal
 import time
 
 import supervisor_keeper
+from supervisor_cgroup import count_memory_kills
 from supervisor_command import Command
 from supervisor_log import Log
 from supervisor_operations import Failure
@@ -290,8 +291,17 @@ class Commands:
         if self.memory_timer is None:
             self.memory_timer = self.timers.after(MEMORY_CHECK, self.check_memory)
 
+    def blame_memory(self):
+        """Ends the one command that runs when the system killed a part of it, for which it might wait for ever."""
+        if len(self.running) == 1:
+            (command,) = self.running
+            if command.exit is None and count_memory_kills() > command.memory_kills:
+                command.limit = "memory"
+                command.destroy()
+
     def check_memory(self):
         self.memory_timer = None
+        self.blame_memory()
         for command in self.all():
             if command.exit is not None:
                 continue

@@ -60,6 +60,8 @@ class Processes:
 
     def kill_tree(self, pid):
         """Kills a child of ours and its descendants, to which their orphans count while it is their keeper."""
+        # Itself last: once it is dead, what it has not collected falls to us, where nobody would look for it.
+        self.kill_all(lambda: [found for found in tree(list_children(), [pid]) if found != pid])
         self.kill_all(lambda: tree(list_children(), [pid]))
 
     def kill_all(self, find):
