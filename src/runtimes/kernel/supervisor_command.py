@@ -9,6 +9,7 @@ import supervisor_keeper
 from supervisor_cgroup import count_memory_kills
 from supervisor_pipe import Writer
 from supervisor_processes import signal_name
+from supervisor_stats import count_memory_kills
 
 CHUNK = 1 << 16
 
@@ -38,6 +39,7 @@ class Command:
         self.left = None
         self.timed_out = False
         self.limit = None
+        self.memory_kills = count_memory_kills()
         self.memory_kills = count_memory_kills()
         self.exit = None
         self.started = time.monotonic()
@@ -148,6 +150,9 @@ class Command:
         self.selector.unregister(self.status)
         os.close(self.status)
         self.status = None
+        # The cgroup may be sooner than our own look at the memory.
+        if self.limit is None and count_memory_kills() > self.memory_kills:
+            self.limit = "memory"
         self.exit = {
             "exit_code": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
             "signal": signal_name(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None,

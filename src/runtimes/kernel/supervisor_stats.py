@@ -44,6 +44,11 @@ def field(name, key):
         return 0
 
 
+def count_memory_kills():
+    """How many processes the sandbox's cgroup has killed for its memory; none where there is no cgroup."""
+    return field("memory.events", "oom_kill") or field("memory/memory.oom_control", "oom_kill")
+
+
 def disk(folders):
     used = size = 0
     devices = set()
