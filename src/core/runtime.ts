@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { Display } from "./display.ts";
+import type { FoundState } from "./found-state.ts";
 import type { KernelState, KernelStateOptions } from "./kernel-state.ts";
 import type { ToolResult } from "./result.ts";
 import type { SandboxAbility } from "./sandbox-ability.ts";
@@ -235,6 +236,8 @@ export interface SandboxInstance {
   resume?(signal: AbortSignal): Promise<void>;
   /** Says whether it still answers, at the cost of a round trip; for pools. */
   ping?(signal: AbortSignal): Promise<boolean>;
+  /** What it has of before, for who adopted it. */
+  readonly found?: FoundState;
   /** JSON by which {@link SandboxRuntime.adopt} finds it again after this process died; absent where that is impossible. */
   readonly handle?: unknown;
 }

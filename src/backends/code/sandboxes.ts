@@ -83,6 +83,12 @@ export class SessionSandboxes {
     if (runtime === undefined || instance === undefined || instance === null) return null;
     const sandboxes = new SessionSandboxes(options);
     sandboxes.#place(runtime, instance);
+    const { kernels = [], paused = false } = instance.found ?? {};
+    const taken = kernels
+      .slice(0, options.maxKernels)
+      .map((kernel) => sandboxes.#named(kernel.name, kernel.language, signal));
+    await Promise.allSettled(taken.map(({ opening }) => opening));
+    sandboxes.#paused = paused;
     return sandboxes;
   }
 

@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import type { FoundState } from "../../core/found-state.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import type {
   ExecOptions,
@@ -172,6 +173,10 @@ export class SupervisedInstance implements SandboxInstance {
         return connection.reset(name);
       },
     };
+  }
+
+  get found(): FoundState {
+    return { kernels: [...this.#kernels].map(([name, language]) => ({ name, language })), paused: this.#paused };
   }
 
   exec(spec: CommandSpec, options: ExecOptions): Promise<CommandResult> {

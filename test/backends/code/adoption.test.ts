@@ -49,6 +49,23 @@ describe("a code session whose server was killed", () => {
     expect(runtime.instances.every(({ isDead }) => isDead)).toBe(true);
   });
 
+  it("F01: lists the kernels that it had, and is paused if it was", async () => {
+    const runtime = new FakeRuntime({ name: "durable", adoptable: true });
+    const first = server(runtime);
+    await first.create("code");
+    const found = { kernels: [{ name: "mine", language: "python" }], paused: true };
+    Object.assign(runtime.instances[0] ?? {}, { found });
+    const next = server(runtime, first.store);
+    await next.engine.recover();
+    await next.router.recovery.over();
+    expect(await next.call("code:kernels")).toMatchObject({
+      ok: true,
+      data: { kernels: [{ name: "mine", busy: false }] },
+    });
+    expect(await next.call("code:run", { ...run, kernel: "mine" })).toMatchObject({ error: { error: "conflict" } });
+    await next.engine.stop();
+  });
+
   it.each([
     ["its sandbox is gone", true],
     ["its runtime cannot find sandboxes again", false],
