@@ -35,7 +35,8 @@ export async function startSandboxServer(
   const log = openSync(join(folder, "log"), "w");
   const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
   const args = ["serve", "--config", config, "--port", "0", "--data", join(folder, "data"), "--json"];
-  const child = spawn(process.execPath, [cli, ...args], { stdio: ["ignore", "pipe", log] });
+  // With a channel, it ends with this process.
+  const child = spawn(process.execPath, [cli, ...args], { stdio: ["ignore", "pipe", log, "ipc"] });
   const ended = once(child, "exit");
   if (child.stdout === null) throw new Error("the server has no output");
   const [line] = await Promise.race([

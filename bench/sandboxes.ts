@@ -16,6 +16,7 @@ const POOL = 8;
 const BURST = 100;
 const FILES = 20;
 const HELD = 20;
+const FORKS = 10;
 const MIB = 1_048_576;
 const { signal } = new AbortController();
 
@@ -301,7 +302,7 @@ async function measureHttp(name: string): Promise<Row[]> {
 
   const bursts: number[] = [];
   const missed = await server.misses();
-  for (let round = 0; round < 3; round += 1) {
+  for (let round = 0; round < 2; round += 1) {
     const ids = Array.from({ length: BURST }, () => `b${(worker += 1)}`);
     bursts.push(await time(() => Promise.all(ids.map(create))));
     await Promise.all(ids.map(destroy));
@@ -331,6 +332,19 @@ async function measureHttp(name: string): Promise<Row[]> {
     "p95 ms": `p99 ${median(rounds.map(({ p99Ms }) => p99Ms)).toFixed(2)}`,
     figure: "< 3",
   });
+
+  const forks: number[] = [];
+  for (let index = 0; index < FORKS; index += 1) {
+    const id = `f${(worker += 1)}`;
+    forks.push(
+      await time(() =>
+        server.post("/execute", { worker_id: "warm", action: "sandbox:fork", params: { worker_id: id } }),
+      ),
+    );
+    await destroy(id);
+    await server.filled();
+  }
+  rows.push({ work: `${name}: fork of a session with a Python kernel over HTTP`, ...show(forks), figure: "" });
   return rows;
 }
 
