@@ -118,6 +118,15 @@ const Runtimes = z.strictObject({
   order: z.union([z.literal("auto"), z.array(z.enum(RUNTIME_NAMES)).min(1)]).default("auto"),
   docker: Docker,
   local: z.strictObject({ limits: SandboxLimits, pool: Pool }).prefault({}),
+  /** How sandboxes reach the hosts that their network policy lists. */
+  egress: z
+    .strictObject({
+      /** Addresses beside the public ones that listed hosts may be at, as 10.1.0.0/16. */
+      allowed_addresses: z.array(z.string()).default([]),
+      /** Connections of one sandbox at once. */
+      connections: z.int().min(1).max(4096).default(64),
+    })
+    .prefault({}),
   quickjs: z
     .strictObject({
       limits: SandboxLimits,

@@ -1,10 +1,13 @@
 import type { Config } from "../config/schema.ts";
+import { systemClock } from "../core/clock.ts";
 import type { RuntimeSelector, SandboxLimits } from "../core/runtime.ts";
 import type { Logger } from "../core/context.ts";
 import type { PoolOptions } from "../runtimes/pool/pool-options.ts";
 import type { DockerRuntimeOptions } from "../runtimes/docker/runtime.ts";
 import { chooseStateFolder } from "../runtimes/docker/state-folder.ts";
 import { createRuntimeSelector } from "../runtimes/selector.ts";
+import { createEgress } from "../egress/egress.ts";
+import { createLogger } from "../log/logger.ts";
 import { BUILT_IN } from "./built-in.ts";
 
 const CHECK_MS = 15_000;
@@ -20,11 +23,14 @@ export interface RuntimesOwner {
 
 /** Makes the places where sandboxes run, as the config orders them; starts and looks for nothing yet. */
 export function openRuntimes({ runtimes }: Pick<Config, "runtimes">, owner: RuntimesOwner = {}): RuntimeSelector {
-  const { order, docker, local, quickjs } = runtimes;
+  const { order, docker, local, quickjs, egress: limits } = runtimes;
+  const { allowed_addresses: allowedAddresses, connections } = limits;
+  const logger = owner.logger ?? createLogger({ level: "silent" });
+  const egress = createEgress({ clock: systemClock, logger, allowedAddresses, limits: { connections } });
   return createRuntimeSelector({
     order,
-    docker: toDockerOptions(docker, owner),
-    local: { limits: toSandboxLimits(local.limits) },
+    docker: { ...toDockerOptions(docker, owner), egress },
+    local: { limits: toSandboxLimits(local.limits), egress },
     quickjs: {
       limits: toSandboxLimits(quickjs.limits),
       ...(quickjs.spares !== undefined && { spares: quickjs.spares }),

@@ -1,3 +1,4 @@
+import type { Egress } from "../core/egress.ts";
 import { ToolyardError } from "../core/errors.ts";
 import {
   isolatesAtLeast,
@@ -25,7 +26,7 @@ export interface SelectorOptions {
   /** The docker runtime, which is there only where this is given. */
   readonly docker?: DockerRuntimeOptions;
   /** Defaults of every local sandbox, under what a session asks for. */
-  readonly local?: { readonly limits?: SandboxLimits };
+  readonly local?: { readonly limits?: SandboxLimits; readonly egress?: Egress };
   /** The same for QuickJS, and how many engines are kept started (1 by default). */
   readonly quickjs?: { readonly limits?: SandboxLimits; readonly spares?: number };
   /** By a runtime's name: how many of its sandboxes are kept started; none by default. */

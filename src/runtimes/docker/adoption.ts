@@ -1,3 +1,4 @@
+import type { EgressDoor } from "../../core/egress.ts";
 import type { SandboxInstance } from "../../core/runtime.ts";
 import { ContainerKeeper } from "./container-keeper.ts";
 import { awaitSupervisor } from "./container-start.ts";
@@ -19,7 +20,12 @@ const RECONNECT_MS = 20_000;
  *
  * @returns `null` when it is gone, has ended, or belongs to a living server.
  */
-export async function adopt(host: Host, handle: DockerHandle, signal: AbortSignal): Promise<SandboxInstance | null> {
+export async function adopt(
+  host: Host,
+  handle: DockerHandle,
+  openDoor: () => EgressDoor | undefined,
+  signal: AbortSignal,
+): Promise<SandboxInstance | null> {
   const { engine, remover, premises } = host;
   const { container, limits, languages, image } = handle;
   const state = await inspect(host, handle, signal);
@@ -39,11 +45,13 @@ export async function adopt(host: Host, handle: DockerHandle, signal: AbortSigna
         signal,
         RECONNECT_MS,
       );
+      const egress = openDoor();
       const instance = new DockerInstance({
         ...{ engine, container, channel, limits, languages, handle, image },
         id: `docker_${folder.name}`,
         kill: (why) => keeper.kill(why),
         ended: keeper.ended,
+        ...(egress && { egress }),
       });
       await instance.ready(signal);
       return instance;

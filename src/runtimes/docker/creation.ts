@@ -1,5 +1,7 @@
+import type { EgressDoor } from "../../core/egress.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import type { SandboxInstance, SandboxLimits, SandboxSpec } from "../../core/runtime.ts";
+import { toProxyEnvironment } from "../kernel/proxy-environment.ts";
 import { ContainerKeeper } from "./container-keeper.ts";
 import type { ContainerPlan } from "./container-options.ts";
 import type { ContainerRemover } from "./container-remover.ts";
@@ -27,6 +29,7 @@ export interface Creation extends Host {
   readonly limits: Required<SandboxLimits>;
   readonly spec: SandboxSpec;
   readonly labels: (folder: string) => Readonly<Record<string, string>>;
+  readonly openDoor: () => EgressDoor | undefined;
   readonly ociRuntime?: string;
   /** How long the container lives without a server. */
   readonly patienceSeconds: number;
@@ -46,6 +49,16 @@ export async function createSandbox(creation: Creation, signal: AbortSignal): Pr
     throw new ToolyardError("runtime_unavailable", `the image ${facts.name} has neither python3 nor sh to run in`, {
       suggestion: "Choose an image that has one of them.",
     });
+  }
+  const { network } = creation.spec;
+  if (facts.programs.python3 === undefined && network !== undefined && network !== "none" && network.allow.length > 0) {
+    throw new ToolyardError(
+      "runtime_unavailable",
+      `the image ${facts.name} has no python3, without which nothing is reached`,
+      {
+        suggestion: 'Choose an image that has python3, or the network "none".',
+      },
+    );
   }
   const folder = await SessionFolder.create(premises.state.path, premises.presence);
   const name = `toolyard-${folder.name}`;
@@ -69,13 +82,15 @@ async function createSupervised(
   name: string,
   signal: AbortSignal,
 ): Promise<SandboxInstance> {
-  const { engine, remover, facts, limits, premises } = creation;
+  const { engine, remover, facts, limits, premises, spec } = creation;
+  // First, since it refuses a list that is none.
+  const egress = creation.openDoor();
   const socket = await SessionSocket.listen(folder);
   try {
-    const plan = {
-      ...toPlan(creation, folder, name, toSupervisorCommand(python, creation.patienceSeconds)),
-      socketFolder: folder.mount,
-    };
+    const command = toSupervisorCommand(python, creation.patienceSeconds);
+    const bare = toPlan(creation, folder, name, command);
+    const environment = egress === undefined ? bare.environment : { ...toProxyEnvironment(), ...bare.environment };
+    const plan = { ...bare, environment, socketFolder: folder.mount };
     const started = await startContainer(engine, plan, { watch: !proven.has(facts.id) });
     const channel = await awaitSupervisor(engine, socket, started, signal);
     proven.add(facts.id);
@@ -85,6 +100,9 @@ async function createSupervised(
     const { deployment } = premises.state;
     const handle: DockerHandle = {
       ...{ deployment, container: started.id, folder: folder.name, image: facts.name, limits, languages },
+      ...(egress !== undefined &&
+        spec.network !== undefined &&
+        spec.network !== "none" && { allow: spec.network.allow }),
     };
     const instance = new DockerInstance({
       ...{ engine, container: started.id, channel, limits, languages, handle },
@@ -92,6 +110,7 @@ async function createSupervised(
       image: facts.name,
       kill: (why) => keeper.kill(why),
       ended: keeper.ended,
+      ...(egress && { egress }),
     });
     await Promise.all([instance.ready(signal), folder.hideToken()]);
     return instance;

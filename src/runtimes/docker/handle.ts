@@ -8,6 +8,8 @@ export interface DockerHandle {
   readonly image: string;
   readonly limits: Required<SandboxLimits>;
   readonly languages: RuntimeStatus["languages"];
+  /** The hosts that it may reach. */
+  readonly allow?: readonly string[];
 }
 
 const LIMITS = [
@@ -47,9 +49,18 @@ export function parseHandle(value: unknown): DockerHandle | null {
       };
     }
   }
-  // Every limit was looked at just before.
-  return { deployment, container, folder, image, limits: kept as Required<SandboxLimits>, languages: known };
+  const { allow } = value;
+  if (allow !== undefined && !isTexts(allow)) return null;
+  return {
+    ...{ deployment, container, folder, image, languages: known },
+    // Every limit was looked at just before.
+    limits: kept as Required<SandboxLimits>,
+    ...(allow !== undefined && { allow }),
+  };
 }
 
 const isFields = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((each) => typeof each === "string");

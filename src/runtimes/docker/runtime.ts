@@ -1,8 +1,10 @@
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type { Logger } from "../../core/context.ts";
+import type { Egress } from "../../core/egress.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import type { RuntimeStatus, SandboxInstance, SandboxLimits, SandboxRuntime, SandboxSpec } from "../../core/runtime.ts";
 import type { SandboxAbility } from "../../core/sandbox-ability.ts";
+import { openDoor } from "../kernel/egress-door.ts";
 import { mergeLimits } from "../kernel/limits.ts";
 import { StartGate } from "../kernel/start-gate.ts";
 import { SUPERVISED_ABILITIES } from "../kernel/supervised-instance.ts";
@@ -41,6 +43,8 @@ export interface DockerRuntimeOptions {
   readonly stateFolder?: string;
   /** Seconds that a container waits for the next server of the deployment when its own has died. @default 600 */
   readonly orphanSeconds?: number;
+  /** By which sandboxes reach the hosts that their policy lists; without it they reach none. */
+  readonly egress?: Egress;
   readonly logger?: Logger;
   /** Of the server, for the labels. */
   readonly version?: string;
@@ -100,11 +104,6 @@ export class DockerRuntime implements SandboxRuntime {
 
   async create(spec: SandboxSpec, given: AbortSignal): Promise<SandboxInstance> {
     const image = this.#policy.choose(spec.image);
-    if (spec.network !== undefined && spec.network !== "none" && spec.network.allow.length > 0) {
-      throw new ToolyardError("runtime_unavailable", "the docker runtime cannot hold a list of allowed hosts", {
-        suggestion: 'Ask for network "none".',
-      });
-    }
     const limits = mergeLimits(spec.limits, this.#options.limits);
     assertWithin(limits, this.#options.maxLimits ?? {});
     return this.#guard(async (signal) => {
@@ -121,6 +120,7 @@ export class DockerRuntime implements SandboxRuntime {
             spec,
             patienceSeconds: this.#options.orphanSeconds ?? ORPHAN_SECONDS,
             labels: (folder) => this.#labels(premises, folder, spec),
+            openDoor: () => openDoor(this.#options.egress, spec),
             ...(this.#options.ociRuntime !== undefined && { ociRuntime: this.#options.ociRuntime }),
           },
           signal,
@@ -143,7 +143,8 @@ export class DockerRuntime implements SandboxRuntime {
       const premises = await this.#open();
       if (parsed.deployment !== premises.state.deployment) return null;
       const host = { engine: this.#engine, remover: this.#remover, premises };
-      const instance = await adopt(host, parsed, signal);
+      const network = parsed.allow === undefined ? "none" : { allow: parsed.allow };
+      const instance = await adopt(host, parsed, () => openDoor(this.#options.egress, { network }), signal);
       if (instance !== null) this.#hold(instance);
       return instance;
     }, given);

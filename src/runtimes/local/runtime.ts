@@ -1,7 +1,8 @@
 import { ToolyardError } from "../../core/errors.ts";
 import type { RuntimeStatus, SandboxInstance, SandboxLimits, SandboxRuntime, SandboxSpec } from "../../core/runtime.ts";
-import type { Egress, EgressDoor } from "../../core/egress.ts";
+import type { Egress } from "../../core/egress.ts";
 import { mergeLimits } from "../kernel/limits.ts";
+import { openDoor } from "../kernel/egress-door.ts";
 import { toProxyEnvironment } from "../kernel/proxy-environment.ts";
 import { SUPERVISED_ABILITIES } from "../kernel/supervised-instance.ts";
 import { createLocalInstance } from "./instance.ts";
@@ -44,7 +45,7 @@ export class LocalRuntime implements SandboxRuntime {
     refuseImage(spec);
     const limits = mergeLimits(spec.limits, this.#limits);
     return this.#starting.run(signal, async () => {
-      const door = this.#openDoor(spec);
+      const door = openDoor(this.#egress, spec);
       const launched = launch({
         bwrap,
         python,
@@ -63,16 +64,6 @@ export class LocalRuntime implements SandboxRuntime {
 
   async close(): Promise<void> {
     await Promise.all([...this.#instances].map((instance) => instance.stop()));
-  }
-
-  #openDoor({ network = "none", sessionId }: SandboxSpec): EgressDoor | undefined {
-    if (network === "none" || network.allow.length === 0) return undefined;
-    if (this.#egress !== undefined) {
-      return this.#egress.open({ allow: network.allow, ...(sessionId !== undefined && { sessionId }) });
-    }
-    throw new ToolyardError("runtime_unavailable", "local sandboxes cannot hold a list of hosts that may be reached", {
-      suggestion: 'Ask for the network "none".',
-    });
   }
 
   async #look(signal: AbortSignal): Promise<Findings> {
