@@ -2,8 +2,10 @@ import type { Clock } from "../../core/clock.ts";
 import type { Logger } from "../../core/context.ts";
 import { describeError } from "../../core/errors.ts";
 import { type EngineClient, DEADLINES_MS } from "./engine-client.ts";
+import { StartGate } from "../kernel/start-gate.ts";
 import { isConflict, isMissing } from "./engine-failure.ts";
 
+const REMOVALS_AT_ONCE = 8;
 /** Milliseconds before each further attempt that the caller waits for. */
 const PATIENCE_MS = [200, 800];
 const MAX_DELAY_MS = 60_000;
@@ -26,6 +28,8 @@ export class ContainerRemover {
   readonly #engine: EngineClient;
   readonly #clock: Clock;
   readonly #logger: Logger | undefined;
+  // A hundred at once, as at a server's end, are no sooner gone, and the last ones would miss their deadlines.
+  readonly #removing = new StartGate(REMOVALS_AT_ONCE);
   readonly #leaks = new Map<string, Leak>();
   readonly #timers = new Set<() => void>();
   #closed = false;
@@ -97,8 +101,11 @@ export class ContainerRemover {
   async #attempt(container: string): Promise<unknown> {
     const call = { what: `removing the container ${container}`, deadlineMs: DEADLINES_MS.remove };
     try {
-      await this.#engine.call(call, (docker, abortSignal) =>
-        docker.getContainer(container).remove({ force: true, v: true, abortSignal }),
+      // The deadline begins with the attempt, not with the wait for those before it.
+      await this.#removing.run(new AbortController().signal, () =>
+        this.#engine.call(call, (docker, abortSignal) =>
+          docker.getContainer(container).remove({ force: true, v: true, abortSignal }),
+        ),
       );
       return undefined;
     } catch (error) {
