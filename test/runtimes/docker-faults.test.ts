@@ -1,5 +1,7 @@
+import { stat } from "node:fs/promises";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { EngineClient } from "../../src/runtimes/docker/engine-client.ts";
+import { crashedServer } from "../kit/docker-crash.ts";
 import { describeDocker, docker, engineSocket, openDeployment, type TestDeployment } from "../kit/docker-engine.ts";
 import { type FaultyEngine, startFaultyEngine } from "../kit/faulty-engine.ts";
 import { ManualClock } from "../kit/manual-clock.ts";
@@ -40,6 +42,35 @@ describeDocker("an engine on which things go wrong", () => {
     await expect(ask(5_000)).resolves.toBeInstanceOf(Array);
     await expect(ask(5_000)).resolves.toBeInstanceOf(Array);
     client.close();
+  });
+
+  it("F07 that answered while our own loop was held has answered in time", async () => {
+    const client = new EngineClient({ socket: engine.socketPath });
+    const answer = client.call({ what: "a test", deadlineMs: 50 }, async () => {
+      const found = stat("/");
+      const until = performance.now() + 200;
+      while (performance.now() < until);
+      return (await found).isDirectory();
+    });
+    expect(await answer).toBe(true);
+    client.close();
+  });
+
+  it("F01 F07 that comes back only after the server that was killed with a session costs nobody the session", async () => {
+    const [left] = await crashedServer(deployment.stateFolder, 1);
+    const runtime = deployment.runtime({ socket: engine.socketPath });
+    let broken = 0;
+    engine.plan = (method, path) => {
+      if (method !== "GET" || !path.endsWith("/json") || broken >= 3) return "none";
+      broken += 1;
+      return "break";
+    };
+    const adopted = await runtime.adopt(left?.handle, never);
+    expect(broken).toBe(3);
+    if (adopted === null) throw new Error("it was lost");
+    expect(await run(await adopted.openKernel("python", never, { name: "main" }), "x")).toMatchObject({ value: 41 });
+    await adopted.stop();
+    expect(await deployment.containers()).toEqual([]);
   });
 
   it("F07 that is away: sessions live on, new ones are refused with the reason, and no restart is needed when it is back", async () => {

@@ -148,4 +148,13 @@ describeDocker("the life of a docker sandbox", () => {
     });
     await expect(bounded.create({ limits: { cpus: 2 } }, never)).rejects.toMatchObject({ details: { limit: "cpus" } });
   });
+
+  it("holds those who ask for nothing to the maxima, too, where the defaults are above them", async () => {
+    const small = deployment.runtime({ maxLimits: { memoryMiB: 100, pids: 20, cpus: 0.5 } });
+    const sandbox = await small.create({ limits: { diskMiB: 16 } }, never);
+    expect(await sandbox.stats?.(never)).toMatchObject({
+      ...{ memoryLimitBytes: 148 * 1024 * 1024, pidsLimit: 24, cpus: 0.5, diskLimitBytes: 48 * 1024 * 1024 },
+    });
+    await sandbox.stop();
+  });
 });

@@ -30,6 +30,9 @@ async function tryReuse(runtime: SandboxRuntime): Promise<void> {
     "print('done')",
   ].join("\n");
   expect(await print(first, litter)).toBe("done\n");
+  const kernel = await first.openKernel("python", never, { name: "python" });
+  const kept = await kernel.dumpState?.("/workspace/state", { deadlineMs: 20_000, maxBytes: 1 << 20, signal: never });
+  expect(kept?.saved).toContain("x");
   await first.stop();
   const second = await pooled.create({}, never);
   expect(second.id).toBe(first.id);

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import type { EgressDoor } from "../../core/egress.ts";
 import type { SandboxInstance } from "../../core/runtime.ts";
 import { ContainerKeeper } from "./container-keeper.ts";
@@ -5,7 +6,7 @@ import { awaitSupervisor } from "./container-start.ts";
 import type { Host } from "./creation.ts";
 import { DockerInstance, setFrozen } from "./docker-instance.ts";
 import { DEADLINES_MS } from "./engine-client.ts";
-import { isMissing } from "./engine-failure.ts";
+import { EngineFailure, isMissing } from "./engine-failure.ts";
 import type { DockerHandle } from "./handle.ts";
 import { LABELS } from "./labels.ts";
 import { SessionFolder } from "./session-folder.ts";
@@ -13,6 +14,9 @@ import { SessionSocket } from "./session-socket.ts";
 
 // A supervisor without a host looks for one every second.
 const RECONNECT_MS = 20_000;
+// What a session holds is worth more than the wait: an engine that starts with the server, or is busy, comes back within this.
+const PATIENCE_MS = 60_000;
+const AGAIN_MS = 500;
 
 /**
  * Takes up the container of a server that is gone: becomes its owner, listens where its supervisor looks for a host, and
@@ -28,7 +32,7 @@ export async function adopt(
 ): Promise<SandboxInstance | null> {
   const { engine, remover, premises } = host;
   const { container, limits, languages, image } = handle;
-  const state = await inspect(host, handle, signal);
+  const state = await inspectPatiently(host, handle, signal);
   if (state === null) return null;
   const folder = await SessionFolder.claim(premises.state.path, handle.folder, premises.presence);
   if (folder === null) return null;
@@ -66,7 +70,27 @@ export async function adopt(
   }
 }
 
-/** Looks whether the container runs and is ours. */
+/** Looks whether the container runs and is ours; an engine that does not answer yet is asked again, for its silence says nothing of it. */
+async function inspectPatiently(
+  host: Host,
+  handle: DockerHandle,
+  signal: AbortSignal,
+): Promise<{ readonly paused: boolean } | null> {
+  const giveUpAt = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      // One look after another is the point.
+      // oxlint-disable-next-line no-await-in-loop
+      return await inspect(host, handle, signal);
+    } catch (error) {
+      const silent = error instanceof EngineFailure && (error.kind === "timeout" || error.kind === "unreachable");
+      if (!silent || performance.now() > giveUpAt) throw error;
+      // oxlint-disable-next-line no-await-in-loop
+      await setTimeout(AGAIN_MS, undefined, { signal });
+    }
+  }
+}
+
 async function inspect(
   { engine }: Host,
   { container, deployment, folder }: DockerHandle,

@@ -106,7 +106,8 @@ export class EngineClient {
       throw failure;
     });
     const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(), call.deadlineMs);
+    // After a loop that was held, timers come first: what the engine had answered meanwhile is read before it counts as silent.
+    const timer = setTimeout(() => setImmediate(() => deadline.abort()), call.deadlineMs);
     const signal = call.signal === undefined ? deadline.signal : AbortSignal.any([deadline.signal, call.signal]);
     try {
       const result = await race(work(docker, signal), signal);

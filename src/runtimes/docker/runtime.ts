@@ -17,7 +17,7 @@ import { EngineFailure, toUnavailable } from "./engine-failure.ts";
 import { parseHandle } from "./handle.ts";
 import { ImagePolicy } from "./image-policy.ts";
 import { ImageShelf } from "./image-shelf.ts";
-import { assertWithin } from "./limit-bounds.ts";
+import { assertWithin, lowerTo } from "./limit-bounds.ts";
 import { openPremises, type Premises } from "./premises.ts";
 import { reap } from "./reaping.ts";
 import { SANDBOX_USER } from "./container-options.ts";
@@ -52,6 +52,7 @@ export interface DockerRuntimeOptions {
 }
 
 const ORPHAN_SECONDS = 600;
+const ADOPTIONS_AT_ONCE = 16;
 
 /** Runs sandboxes as hardened containers of a Docker Engine on this machine. */
 export class DockerRuntime implements SandboxRuntime {
@@ -65,6 +66,8 @@ export class DockerRuntime implements SandboxRuntime {
   readonly #shelf: ImageShelf;
   readonly #availability: EngineAvailability;
   readonly #starting = new StartGate();
+  // Most of an adoption is waiting for its supervisor; all of a server's at once would cost the first looks their deadlines.
+  readonly #adopting = new StartGate(ADOPTIONS_AT_ONCE);
   readonly #instances = new Map<string, SandboxInstance>();
   readonly #closing = new AbortController();
   readonly #underWay = new Set<Promise<unknown>>();
@@ -104,8 +107,9 @@ export class DockerRuntime implements SandboxRuntime {
 
   async create(spec: SandboxSpec, given: AbortSignal): Promise<SandboxInstance> {
     const image = this.#policy.choose(spec.image);
-    const limits = mergeLimits(spec.limits, this.#options.limits);
-    assertWithin(limits, this.#options.maxLimits ?? {});
+    const { limits: defaults, maxLimits = {} } = this.#options;
+    assertWithin(spec.limits ?? {}, maxLimits);
+    const limits = lowerTo(maxLimits, mergeLimits(spec.limits, defaults));
     return this.#guard(async (signal) => {
       const premises = await this.#open();
       const facts = await this.#shelf.require(image, signal);
@@ -144,7 +148,9 @@ export class DockerRuntime implements SandboxRuntime {
       if (parsed.deployment !== premises.state.deployment) return null;
       const host = { engine: this.#engine, remover: this.#remover, premises };
       const network = parsed.allow === undefined ? "none" : { allow: parsed.allow };
-      const instance = await adopt(host, parsed, () => openDoor(this.#options.egress, { network }), signal);
+      const instance = await this.#adopting.run(signal, () =>
+        adopt(host, parsed, () => openDoor(this.#options.egress, { network }), signal),
+      );
       if (instance !== null) this.#hold(instance);
       return instance;
     }, given);

@@ -27,6 +27,7 @@ export function lease(instance: SandboxInstance, giveBack: () => Promise<void>):
     isolation: instance.isolation,
     ...(instance.image !== undefined && { image: instance.image }),
     ...(instance.handle !== undefined && { handle: instance.handle }),
+    ...(instance.found !== undefined && { found: instance.found }),
     closed: Promise.race([instance.closed, returned]),
     openKernel: held(async (...args) => leaseKernel(await instance.openKernel(...args), assertHeld)),
     stop: () => {
@@ -47,6 +48,7 @@ export function lease(instance: SandboxInstance, giveBack: () => Promise<void>):
 }
 
 function leaseKernel(kernel: Kernel, assertHeld: () => void): Kernel {
+  const { dumpState, loadState } = kernel;
   return {
     language: kernel.language,
     run: async (...args) => {
@@ -61,6 +63,18 @@ function leaseKernel(kernel: Kernel, assertHeld: () => void): Kernel {
       assertHeld();
       await kernel.stop();
     },
+    ...(dumpState !== undefined && {
+      dumpState: async (...args) => {
+        assertHeld();
+        return dumpState.apply(kernel, args);
+      },
+    }),
+    ...(loadState !== undefined && {
+      loadState: async (...args) => {
+        assertHeld();
+        return loadState.apply(kernel, args);
+      },
+    }),
   };
 }
 
