@@ -11,6 +11,7 @@ import json
 import linecache
 import os
 import signal
+import site
 import socket
 import struct
 import sys
@@ -241,6 +242,7 @@ class Kernel:
             return python_state.dump_state(self.globals, order["path"], order["max_bytes"])
         if dialect == "load_state":
             return python_state.load_state(self.globals, json.loads(code)["path"])
+        forget_absent_packages()
         name = f"<cell {self.x}>"
         linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
         tree = compile(code, name, "exec", FLAGS | ast.PyCF_ONLY_AST)
@@ -285,6 +287,24 @@ def reap():
         pass
 
 
+def find_own_packages():
+    """Puts the folder that pip installs into on the path, though it is not there yet, before the system's own."""
+    site.USER_SITE = site.USER_BASE = None
+    own = site.getusersitepackages()
+    if own not in sys.path:
+        places = (at for at, path in enumerate(sys.path) if path.endswith(("/dist-packages", "/site-packages")))
+        sys.path.insert(next(places, len(sys.path)), own)
+
+
+def forget_absent_packages():
+    """Lets imports find what was installed since they failed: Python remembers folders as absent, and what they held."""
+    for path, finder in list(sys.path_importer_cache.items()):
+        if finder is None:
+            del sys.path_importer_cache[path]
+        elif path.endswith("/site-packages"):
+            finder.invalidate_caches()
+
+
 def main(fd, limits):
     sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)
     sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
@@ -292,6 +312,7 @@ def main(fd, limits):
     os.chdir(os.environ.get("HOME", "/"))
     sys.argv = [""]
     sys.path[0] = ""
+    find_own_packages()
     kernel = Kernel(fd, limits)
     signal.signal(signal.SIGINT, kernel.on_interrupt)
     kernel.serve()

@@ -85,6 +85,7 @@ describeLocal("the box of a session", () => {
     }
     await expect(call("code:install", { packages: ["--index-url=http://evil"] })).rejects.toThrow(/package/);
     await call("code:run", { language: "python", code: MAKE_WHEEL });
+    await call("code:run", { language: "python", code: "import tiny" });
     const done = await call("code:install", { packages: ["./tiny-1.0-py3-none-any.whl"] }, { setOutcome });
     if (!done.installed) {
       // A machine without pip says so, as a failure of the work.
@@ -95,6 +96,9 @@ describeLocal("the box of a session", () => {
     expect(await call("bash:run", { command: "python3 -c 'import tiny; print(tiny.answer)'" })).toMatchObject({
       stdout: "42\n",
     });
+    // The interpreter that has looked for it in vain finds it, too.
+    const run = await call("code:run", { language: "python", code: "import tiny; tiny.answer" });
+    expect(run).toMatchObject({ error: null, result: 42 });
   });
 
   it("opens a port to who has the URL, until it is closed", async () => {
