@@ -11,7 +11,6 @@ import json
 import linecache
 import os
 import signal
-import site
 import socket
 import struct
 import sys
@@ -20,6 +19,7 @@ import types
 
 import python_displays
 import python_state
+from python_packages import find_own_packages, forget_absent_packages
 from python_report import clip, describe, exit_code, flush, render, render_message
 from python_values import to_json
 
@@ -285,24 +285,6 @@ def reap():
             pass
     except ChildProcessError:
         pass
-
-
-def find_own_packages():
-    """Puts the folder that pip installs into on the path, though it is not there yet, before the system's own."""
-    site.USER_SITE = site.USER_BASE = None
-    own = site.getusersitepackages()
-    if own not in sys.path:
-        places = (at for at, path in enumerate(sys.path) if path.endswith(("/dist-packages", "/site-packages")))
-        sys.path.insert(next(places, len(sys.path)), own)
-
-
-def forget_absent_packages():
-    """Lets imports find what was installed since they failed: Python remembers folders as absent, and what they held."""
-    for path, finder in list(sys.path_importer_cache.items()):
-        if finder is None:
-            del sys.path_importer_cache[path]
-        elif path.endswith("/site-packages"):
-            finder.invalidate_caches()
 
 
 def main(fd, limits):

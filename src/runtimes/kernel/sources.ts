@@ -33,6 +33,7 @@ const NAMES: readonly string[] = [
   "files_wipe.py",
   "files_worker.py",
   "python_kernel.py",
+  "python_packages.py",
   "python_report.py",
   "python_values.py",
   "python_displays.py",
