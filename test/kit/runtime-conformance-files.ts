@@ -270,6 +270,17 @@ export function describeFiles(name: string, create: () => SandboxRuntime): void 
         path: expect.stringMatching(/watched\/g$/),
         from: expect.stringMatching(/watched\/new\/f$/),
       });
+      // A write is one change, of what it was to begin with; how it is done stays unseen.
+      seen.length = 0;
+      await write("watched/whole", Buffer.from("1"));
+      await write("watched/whole", Buffer.from("2"));
+      await shell("mv watched/whole watched/last");
+      await expect.poll(() => told("moved", "last")).toBe(true);
+      expect(seen.slice(0, 2)).toMatchObject([
+        { kind: "created", path: expect.stringMatching(/watched\/whole$/) },
+        { kind: "modified", path: expect.stringMatching(/watched\/whole$/) },
+      ]);
+      expect(seen).toHaveLength(3);
       abort.abort();
       await watching;
     });

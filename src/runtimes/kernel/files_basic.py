@@ -17,11 +17,13 @@ MAX_ANSWER = 4 << 20
 # Folders that are open in each other while they are removed.
 MAX_DEPTH = 64
 STAGE_PREFIX = ".toolyard-"
+# Of what will stand where nothing was: who watches the folder is told that it was made.
+NEW_STAGE_PREFIX = STAGE_PREFIX + "new-"
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def stage_name(folder):
-    return os.path.join(folder, STAGE_PREFIX + secrets.token_hex(8))
+def stage_name(folder, is_new=False):
+    return os.path.join(folder, (NEW_STAGE_PREFIX if is_new else STAGE_PREFIX) + secrets.token_hex(8))
 
 
 def look(job, path):
@@ -55,7 +57,7 @@ def write(job, path, mode=None, append=False, exclusive=False):
     existing = regular(target)
     if exclusive and existing is not None:
         raise Refusal("path_exists", f"{target} exists")
-    stage = stage_name(folder)
+    stage = stage_name(folder, is_new=existing is None)
     size = 0
     fd, named = open_stage(folder, stage)
     try:
@@ -218,7 +220,7 @@ def copy(job, source, target, overwrite):
         raise Refusal("path_exists", f"{target} exists")
     if os.path.realpath(folder).startswith(os.path.realpath(source) + "/") or os.path.realpath(folder) == os.path.realpath(source):
         raise Refusal("path_refused", "a folder cannot be copied into itself")
-    stage = stage_name(folder)
+    stage = stage_name(folder, is_new=not os.path.lexists(target))
     try:
         copy_entry(job, source, stage)
         replace(job, stage, target, overwrite)

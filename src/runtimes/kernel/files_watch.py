@@ -2,11 +2,12 @@
 
 import ctypes
 import os
+import re
 import select
 import stat
 import struct
 
-from files_basic import STAGE_PREFIX
+from files_basic import NEW_STAGE_PREFIX, STAGE_PREFIX
 from files_worker import Refusal, resolve
 
 IN_MODIFY, IN_ATTRIB, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE = 0x2, 0x4, 0x40, 0x80, 0x100, 0x200
@@ -16,6 +17,8 @@ MAX_FOLDERS = 8192
 MAX_BATCH = 256
 # Milliseconds in which the other half of a move comes, and many changes become one message.
 SETTLE_MS = 20
+# What the kernel calls a file that has no name.
+UNNAMED = re.compile(r"#\d+")
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -89,14 +92,18 @@ class Watch:
             self.moves[cookie] = path
         elif mask & IN_MOVED_TO:
             source = self.moves.pop(cookie, None)
-            hidden = source is None or os.path.basename(source).startswith(STAGE_PREFIX)
+            stage = os.path.basename(source or NEW_STAGE_PREFIX)
             # How a write puts its file in place.
-            self.tell("created" if source is None else "modified" if hidden else "moved", path, None if hidden else source)
+            hidden = stage.startswith(STAGE_PREFIX)
+            kind = "created" if stage.startswith(NEW_STAGE_PREFIX) else "modified" if hidden else "moved"
+            self.tell(kind, path, None if hidden else source)
         elif mask & (IN_CREATE | IN_DELETE):
             self.tell("created" if mask & IN_CREATE else "deleted", path)
         elif mask & IN_DELETE_SELF and folder == self.root:
             self.tell("deleted", folder)
         elif mask & (IN_MODIFY | IN_ATTRIB) and not (self.is_folder and path == self.root):
+            if UNNAMED.fullmatch(name) and not os.path.lexists(path):
+                return
             self.tell("modified", path)
         if mask & IN_ISDIR and mask & (IN_CREATE | IN_MOVED_TO) and self.recursive:
             self.add(path, tell=bool(mask & IN_CREATE))
