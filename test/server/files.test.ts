@@ -227,6 +227,13 @@ describe("uploading a file", () => {
     expect(defaultLimitsConfig).toMatchObject({ archive_entries: 100_000 });
   });
 
+  it("takes no archive for a file, where its query says what a download's would", async () => {
+    await using server = await boxServer();
+    const answer = await put(server.url + server.at("into", "&format=tar.gz"), "12345");
+    expect(answer).toMatchObject({ status: 400, body: { message: expect.stringContaining("extract=tar.gz") } });
+    expect(server.files.text("into")).toBeUndefined();
+  });
+
   it("deletes, and says whether there was something", async () => {
     await using server = await boxServer();
     server.files.put("gone", "");
