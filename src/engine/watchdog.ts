@@ -70,10 +70,8 @@ export class LoopWatchdog {
     if (lateMs >= this.#lagMs) {
       const tools = this.#suspects.size > 0 ? [...this.#suspects] : [...new Set(this.#running())];
       this.#last = { ms: Math.round(lateMs), tools, at: new Date().toISOString() };
-      this.#logger.warn(
-        { ms: this.#last.ms, tools },
-        'the event loop was held; run such a backend with "thread": true',
-      );
+      const advice = tools.length > 0 ? '; run such a backend with "thread": true' : ", by no tool";
+      this.#logger.warn({ ms: this.#last.ms, tools }, `the event loop was held${advice}`);
       if (this.#bus.watched) this.#bus.emit({ type: "loop.blocked", ts: this.#last.at, data: { ...this.#last } });
     }
     this.#suspects.clear();

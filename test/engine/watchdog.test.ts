@@ -33,4 +33,12 @@ describe("the watchdog", () => {
     resolve();
     expect((await pending).status).toBe(200);
   });
+
+  it("gives no advice on backends when none of them held it", async () => {
+    await using server = await testServer({ backends: [], limits: { loopLagMs: 40 } });
+    block(150);
+    await expect.poll(() => server.engine.watchdog.lastBlock?.tools).toEqual([]);
+    const [line] = server.logger.lines.filter((each) => each.message?.includes("event loop") === true);
+    expect(line?.message).not.toContain("thread");
+  });
 });
