@@ -209,6 +209,8 @@ export interface SandboxInstance {
   readonly isolation: Isolation;
   /** The container image, where there is one. */
   readonly image?: string;
+  /** What bounds it, defaults included; what is absent has no bound of its own. */
+  readonly limits?: SandboxLimits;
   /**
    * Opens a kernel, or takes up the one of that name that the sandbox has (after an adoption, say).
    *

@@ -64,6 +64,8 @@ function toCommand(manager: "pip" | "npm", packages: readonly string[], offline:
     "--user",
     "--break-system-packages",
     "--no-input",
+    // It would take a session's disk, and nobody installs the same twice.
+    "--no-cache-dir",
     "--disable-pip-version-check",
     "--no-warn-script-location",
   ];

@@ -15,7 +15,7 @@ export const InfoResult = z.object({
       disk_mib: z.number().nullable(),
       cpus: z.number().nullable(),
     })
-    .describe("As asked for; null is the runtime's default."),
+    .describe("What holds, defaults included; null is no bound."),
   folder: z.string().describe("Where relative paths start."),
   abilities: z.array(z.enum(SANDBOX_ABILITIES)),
   paused: z.boolean(),

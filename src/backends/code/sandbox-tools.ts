@@ -27,7 +27,8 @@ export class SandboxTools {
     const { sandboxes } = session.data;
     sandboxes.assertAlive();
     const { box, spec } = sandboxes;
-    const { network = "none", limits = {} } = spec;
+    const { network = "none" } = spec;
+    const limits = box.limits ?? spec.limits ?? {};
     return {
       sandbox_id: box.id,
       session_id: session.id,

@@ -30,7 +30,7 @@ export class PlainInstance implements SandboxInstance {
   readonly #keeper: ContainerKeeper;
   readonly #container: string;
   readonly #sh: string;
-  readonly #limits: Required<SandboxLimits>;
+  readonly limits: Required<SandboxLimits>;
   readonly #facts: ImageFacts;
   readonly #over = new AbortController();
   #stopping = false;
@@ -52,7 +52,7 @@ export class PlainInstance implements SandboxInstance {
     this.#container = options.container;
     this.#facts = options.facts;
     this.#sh = options.facts.programs.sh ?? "sh";
-    this.#limits = options.limits;
+    this.limits = options.limits;
     void this.#watch();
     this.closed = options.keeper.ended.then((exit) => {
       this.#over.abort();
@@ -77,7 +77,7 @@ export class PlainInstance implements SandboxInstance {
     died.catch(() => {});
     const place = {
       ...{ engine: this.#engine, container: this.#container, sh: this.#sh },
-      outputBytes: this.#limits.outputBytes,
+      outputBytes: this.limits.outputBytes,
       running: () => this.#running,
     };
     try {

@@ -3,9 +3,10 @@ import type { WireLimits } from "./messages.ts";
 
 /** What holds where neither the config nor the session says otherwise. */
 export const DEFAULT_LIMITS: Required<SandboxLimits> = {
-  memoryMiB: 512,
+  memoryMiB: 1024,
   pids: 128,
-  diskMiB: 64,
+  // The usual packages of data analysis, installed, and some data. What is written counts as memory, where that is bounded.
+  diskMiB: 512,
   cpus: 1,
   outputBytes: 64 * 1024,
   resultBytes: 1024 * 1024,

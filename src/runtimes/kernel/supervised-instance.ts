@@ -84,6 +84,7 @@ export class SupervisedInstance implements SandboxInstance {
   readonly isolation: Isolation;
   declare readonly image?: string;
   declare readonly handle?: unknown;
+  readonly limits: SandboxLimits;
   readonly closed: Promise<SandboxExit>;
   readonly files: SandboxFiles;
   readonly #connection: SupervisorConnection;
@@ -101,6 +102,7 @@ export class SupervisedInstance implements SandboxInstance {
     if (options.handle !== undefined) this.handle = options.handle;
     this.#languages = options.languages;
     const { channel, limits, kill, egress } = options;
+    this.limits = limits;
     this.#connection = new SupervisorConnection(channel, {
       limits,
       graceMs: GRACE_MS,

@@ -1,10 +1,19 @@
 import { randomUUID } from "node:crypto";
 import type { EgressDoor } from "../../core/egress.ts";
 import type { RuntimeStatus, SandboxInstance, SandboxLimits } from "../../core/runtime.ts";
-import { type HolderExit, SupervisedInstance } from "../kernel/supervised-instance.ts";
+import { type HolderExit, SupervisedInstance, type SupervisedOptions } from "../kernel/supervised-instance.ts";
 import type { Launched } from "./launcher.ts";
 
 class LocalInstance extends SupervisedInstance implements SandboxInstance {
+  override readonly limits: SandboxLimits;
+
+  constructor(options: SupervisedOptions) {
+    super(options);
+    // Nothing here holds a share of the processors.
+    const { cpus: _cpus, ...held } = options.limits;
+    this.limits = held;
+  }
+
   pause(signal: AbortSignal): Promise<void> {
     return this.setPaused(true, signal);
   }

@@ -26,6 +26,7 @@ export function lease(instance: SandboxInstance, giveBack: () => Promise<void>):
     runtime: instance.runtime,
     isolation: instance.isolation,
     ...(instance.image !== undefined && { image: instance.image }),
+    ...(instance.limits !== undefined && { limits: instance.limits }),
     ...(instance.handle !== undefined && { handle: instance.handle }),
     ...(instance.found !== undefined && { found: instance.found }),
     closed: Promise.race([instance.closed, returned]),

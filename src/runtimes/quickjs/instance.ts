@@ -9,6 +9,7 @@ export class QuickJsInstance implements SandboxInstance {
   readonly id = `quickjs_${randomUUID()}`;
   readonly runtime = "quickjs";
   readonly isolation = "wasm";
+  readonly limits: SandboxLimits;
   readonly closed: Promise<SandboxExit>;
   readonly #limits: Required<SandboxLimits>;
   readonly #claim: () => EngineProcess;
@@ -19,6 +20,9 @@ export class QuickJsInstance implements SandboxInstance {
 
   constructor(limits: Required<SandboxLimits>, claim: () => EngineProcess) {
     this.#limits = limits;
+    // It has no processes and no files, and no bound on its share of the processors.
+    const { pids: _pids, diskMiB: _disk, cpus: _cpus, ...own } = limits;
+    this.limits = own;
     this.#claim = claim;
     this.closed = new Promise((resolve) => {
       this.#close = resolve;

@@ -27,7 +27,7 @@ describeLocal("the box of a session", () => {
       runtime: "local",
       isolation: "namespace",
       network: "none",
-      limits: { pids: 50, disk_mib: 8, cpus: null },
+      limits: { memory_mib: 1024, pids: 50, disk_mib: 8, cpus: null },
       folder: "/workspace",
       abilities: expect.arrayContaining(["files", "exec", "reset", "pause"]),
       paused: false,
