@@ -69,7 +69,8 @@ export async function startToolyard({ config, configDir, logger, ...options }: S
     throw error;
   });
   if (runtimes !== undefined) {
-    void server.engine.router.recovery.over().then(() => settleRuntimes(runtimes, config, logger));
+    const usual = backends.flatMap(({ backend }) => backend.usualSandbox ?? []);
+    void server.engine.router.recovery.over().then(() => settleRuntimes(runtimes, config, logger, usual));
   }
   if (config.warmup.enabled) warmUp(server, config.warmup.resources, logger);
   const stopped = server.stopped.then(async () => {

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { LifecycleContext, SessionRequest } from "./context.ts";
-import type { RuntimeSelector, SandboxInstance } from "./runtime.ts";
+import type { RuntimeRequest, RuntimeSelector, SandboxInstance, SandboxSpec } from "./runtime.ts";
 import type { Session } from "./session.ts";
 import { type BoundTool, scanTools } from "./tool.ts";
 
@@ -12,6 +12,12 @@ export interface BackendSetup<C = Readonly<Record<string, unknown>>> {
   readonly runtimes?: RuntimeSelector;
   /** A folder of the server's for what must outlive it, made by who writes there first; absent when nothing is to. */
   readonly dataDir?: string;
+}
+
+/** What a backend's sessions ask for when their callers say nothing. */
+export interface UsualSandbox {
+  readonly request: RuntimeRequest;
+  readonly spec: SandboxSpec;
 }
 
 /** What a health check found; the reason says why not and what to do. */
@@ -59,6 +65,11 @@ export abstract class Backend<D = void, C = Readonly<Record<string, unknown>>> {
   /** Lists its tools; a backend whose tools are known only at run time overrides it. */
   tools(): ReadonlyMap<string, BoundTool> {
     return scanTools(this);
+  }
+
+  /** What most of its sessions' sandboxes are made from, so that pools hold such ones ready; asked once, at the start. */
+  get usualSandbox(): UsualSandbox | undefined {
+    return undefined;
   }
 
   /** Prepares what all sessions share, once per server; one that failed is tried again by the next call. */

@@ -262,8 +262,8 @@ export interface SandboxRuntime {
   check(signal: AbortSignal): Promise<RuntimeStatus>;
   /** @throws ToolyardError `runtime_unavailable` when it cannot run here. */
   create(spec: SandboxSpec, signal: AbortSignal): Promise<SandboxInstance>;
-  /** Makes the next `create` fast; optional work. */
-  warmup?(signal: AbortSignal): Promise<void>;
+  /** Makes the next `create` fast, that of such sandboxes where some are told; optional work. */
+  warmup?(signal: AbortSignal, usual?: readonly SandboxSpec[]): Promise<void>;
   /** Takes up a sandbox that an earlier process of this deployment left; `null` when it is gone. */
   adopt?(handle: unknown, signal: AbortSignal): Promise<SandboxInstance | null>;
   /**

@@ -1,6 +1,7 @@
 import type { Config } from "../config/schema.ts";
 import { systemClock } from "../core/clock.ts";
-import type { RuntimeSelector, SandboxLimits } from "../core/runtime.ts";
+import type { RuntimeSelector, SandboxLimits, SandboxSpec } from "../core/runtime.ts";
+import type { UsualSandbox } from "../core/backend.ts";
 import type { Logger } from "../core/context.ts";
 import type { PoolOptions } from "../runtimes/pool/pool-options.ts";
 import type { DockerRuntimeOptions } from "../runtimes/docker/runtime.ts";
@@ -68,6 +69,7 @@ export async function settleRuntimes(
   runtimes: RuntimeSelector,
   config: Pick<Config, "runtimes">,
   logger: Logger,
+  usual: readonly UsualSandbox[] = [],
 ): Promise<void> {
   await Promise.all(
     runtimes.names.map(async (name) => {
@@ -76,12 +78,32 @@ export async function settleRuntimes(
         const reaped = await runtime?.reap?.(AbortSignal.timeout(REAP_MS));
         if (reaped !== undefined && reaped > 0)
           logger.info({ runtime: name, reaped }, "sandboxes of the last server are gone");
-        if (poolOf(config, name)?.min) await runtime?.warmup?.(AbortSignal.timeout(REAP_MS));
+        if (poolOf(config, name)?.min) {
+          const signal = AbortSignal.timeout(REAP_MS);
+          await runtime?.warmup?.(signal, await specsOf(runtimes, name, usual, signal));
+        }
       } catch (error) {
         logger.warn({ err: error, runtime: name }, "sandboxes that the last server left could not be removed");
       }
     }),
   );
+}
+
+/** What the sandboxes are made from that backends will usually ask a runtime for. */
+async function specsOf(
+  runtimes: RuntimeSelector,
+  name: string,
+  usual: readonly UsualSandbox[],
+  signal: AbortSignal,
+): Promise<SandboxSpec[]> {
+  const chosen = await Promise.all(
+    usual.map(async ({ request, spec }) => {
+      // Where none serves, its sessions are told why.
+      const runtime = await runtimes.select(request, signal).catch(() => undefined);
+      return runtime?.name === name ? [spec] : [];
+    }),
+  );
+  return chosen.flat();
 }
 
 function poolOf({ runtimes }: Pick<Config, "runtimes">, name: string): PoolConfig {

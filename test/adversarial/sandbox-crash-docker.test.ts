@@ -20,7 +20,11 @@ async function deployment(): Promise<{
   const folder = await mkdtemp(join(tmpdir(), "ty-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const start = async (settings: object = {}) => {
-    const server = await startCodeServer({ folder, runtime: "docker", settings: { pull: false, ...settings } });
+    const server = await startCodeServer({
+      ...{ folder, runtime: "docker", settings: { pull: false, ...settings } },
+      // Not the runtime's own: pools must hold what sessions ask for.
+      code: { memory_mib: 128, cpus: 0.75 },
+    });
     onTestFinished(() => server.kill());
     return server;
   };

@@ -114,6 +114,11 @@ describeDocker("an engine that fails", () => {
       // oxlint-disable-next-line no-await-in-loop
       const running = await server.execute("code:run", python("x + 1"), { session_id: session });
       expect(running.body.data).toMatchObject({ result: 42, state_lost: false });
+      // A kernel that it did not have yet is nothing that its engine is needed for.
+      const fresh = { language: "bash", code: "echo $((6 * 7))", kernel: fault };
+      // oxlint-disable-next-line no-await-in-loop
+      const opened = await server.execute("code:run", fresh, { session_id: session });
+      expect(opened.body.data).toMatchObject({ stdout: "42\n" });
       proxy.fault = "none";
       // oxlint-disable-next-line no-await-in-loop
       await expect

@@ -9,6 +9,8 @@ export interface CodeServerOptions {
   readonly runtime: string;
   /** What the config says of the runtime. */
   readonly settings?: object;
+  /** And of the backend. */
+  readonly code?: object;
 }
 
 /** An answer's status and its JSON. */
@@ -35,9 +37,14 @@ export interface CodeServer extends CliProcess {
 }
 
 /** Starts one on a free port. */
-export async function startCodeServer({ folder, runtime, settings = {} }: CodeServerOptions): Promise<CodeServer> {
+export async function startCodeServer({
+  folder,
+  runtime,
+  settings = {},
+  code = {},
+}: CodeServerOptions): Promise<CodeServer> {
   const config = join(folder, "config.json");
-  const resources = { code: { backend: "code", config: { runtime } } };
+  const resources = { code: { backend: "code", config: { runtime, ...code } } };
   await writeFile(config, JSON.stringify({ resources, runtimes: { order: [runtime], [runtime]: settings } }));
   const server = startCli(["serve", "--config", config, "--port", "0", "--data", join(folder, "data")]);
   const [, url = ""] = await server.line(/listens on (http:\/\/[^ ]+)/);

@@ -10,6 +10,7 @@ env | sort
 pwd; umask; id; ulimit -a
 names=$(cat /proc/[0-9]*/comm); echo "$names" | sort | uniq -c
 for d in /workspace /tmp /dev/shm /dev/mqueue; do stat -c '%n %a %u %F' $d; find $d -mindepth 1 | sort; done 2>/dev/null
+python3 -c 'import ctypes; print(ctypes.CDLL(None).mq_open(b"/left", 2))'
 tail -n +2 -q /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/msg
 cat /proc/net/tcp /proc/net/unix | grep -c :
 python3 -c 'import sys, builtins; print(sorted(sys.modules), print is builtins.print, sys.path)'
@@ -23,7 +24,7 @@ echo z > /tmp/t; echo z > /tmp/.h; echo z > /dev/shm/s; chmod 0700 /workspace; c
 (mkdir abyss; cd abyss; for i in $(seq 200); do mkdir dddddddddddddddddddddddddddddd; cd dddddddddddddddddddddddddddddd; done)
 mkdir -p .config/git; printf '[user]\\nname = me\\n' > .gitconfig; echo 'export LEFT=1' > .bashrc; export LEFT=1
 mkdir -p .local/lib/python3/site-packages; echo 'print = None' > .local/lib/python3/site-packages/sitecustomize.py
-python3 -c 'import ctypes; l = ctypes.CDLL(None); l.shmget(1, 4096, 0o1666); l.semget(2, 1, 0o1666); l.msgget(3, 0o1666)'
+python3 -c 'import ctypes; l = ctypes.CDLL(None); l.shmget(1, 4096, 0o1666); l.semget(2, 1, 0o1666); l.msgget(3, 0o1666); l.mq_open(b"/left", 0o102, 0o666, None)'
 (setsid sleep 8888 &) ; (setsid python3 -m http.server 4321 >/dev/null 2>&1 &)
 `;
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { GuestCall, Kernel, SandboxInstance } from "../../src/core/runtime.ts";
 import { LocalRuntime } from "../../src/runtimes/local/runtime.ts";
+import { createCallFilter } from "../../src/runtimes/local/call-filter.ts";
 import { isRunning, listChildren } from "../kit/child-processes.ts";
 import { describeRuntime, echo, run } from "../kit/runtime-conformance.ts";
 import { describeCommands, describeProcesses } from "../kit/runtime-conformance-commands.ts";
@@ -199,6 +200,17 @@ describe.runIf(status.available)("local", () => {
       "CapEff: 0000000000000000 NoNewPrivs: 1 65534",
     );
     expect(await inBash("unshare -Ur true 2>/dev/null || echo refused")).toBe("refused");
+    if (createCallFilter() !== undefined) expect(await inBash("grep ^Seccomp: /proc/self/status | cut -f2")).toBe("2");
+    const attempts = `import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(name, *args):
+    libc[name].restype = ctypes.c_long
+    return ctypes.get_errno() if libc[name](*args) == -1 else 0
+CLONE_NEWUSER, PTRACE_SEIZE = 0x10000000, 0x4206
+[attempt("mount", b"none", b"/tmp", b"tmpfs", 0, None), attempt("unshare", CLONE_NEWUSER), attempt("ptrace", PTRACE_SEIZE, 1, None, None),
+ attempt("setuid", 0), attempt("sethostname", b"x", 1), attempt("chroot", b"/tmp")]`;
+    // EPERM, and EINVAL for a user that has no name here.
+    expect((await run(python, attempts)).value).toEqual([1, 1, 1, 22, 1, 1]);
     expect(await inBash("ls / | tr '\\n' ' '")).not.toMatch(/\b(home|root|work|var)\b/);
     expect(await inBash("cat /etc/passwd")).toBe("sandbox:x:65534:65534::/workspace:/bin/bash");
     expect(await inBash("env | cut -d= -f1 | sort | tr '\\n' ' '")).not.toMatch(/TOOLYARD|npm|VITEST|NODE/);
@@ -208,6 +220,15 @@ describe.runIf(status.available)("local", () => {
     expect((await run(python, net)).error?.name).toBe("OSError");
     // 3 is the folder that ls reads; 8 and 9 are the shell's own ends of its channel and its code.
     expect(await inBash("ls /proc/self/fd | tr '\\n' ' '")).toBe("0 1 2 3 8 9");
+  });
+
+  it("B06 B11 shares no keys of the kernel with other sandboxes, which no namespace keeps apart", async () => {
+    const SYSCALL: Readonly<Record<string, number>> = { x64: 248, arm64: 217 };
+    const add = `import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+[libc.syscall(${SYSCALL[process.arch] ?? 248}, b"user", b"toolyard-test", b"secret", 6, ctypes.c_long(ring)) for ring in (-1, -2, -3, -4, -5)]`;
+    expect((await run(python, add)).value).toEqual([-1, -1, -1, -1, -1]);
+    expect(await inBash("grep -c toolyard-test /proc/keys")).toBe("0");
   });
 
   it("takes large results while user code computes and reads nothing", async () => {

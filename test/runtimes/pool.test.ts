@@ -45,6 +45,21 @@ describe("a warm pool", () => {
     expect(await report()).toMatchObject({ ready: 2, starting: 0, target: 2 });
   });
 
+  it("holds what is usual in place of the default, and learns everything else", async () => {
+    const { runtime, report } = setUp({ min: 2 });
+    const usual: SandboxSpec = { limits: { memoryMiB: 128 }, image: "own" };
+    await runtime.warmup(never, [usual]);
+    await settle();
+    expect(await report()).toMatchObject({ ready: 2, target: 2 });
+    await runtime.create({ sessionId: "s1", workerId: "w1", ...usual }, never);
+    expect(await report()).toMatchObject({ claimed: 1, misses: 0 });
+    await runtime.create({}, never);
+    expect(await report()).toMatchObject({ claimed: 1, misses: 1 });
+    await runtime.warmup(never, [usual, {}]);
+    await settle();
+    expect(await report()).toMatchObject({ target: 5 });
+  });
+
   it("serves a burst before it starts successors, and starts them at once when nothing is left", async () => {
     const { clock, runtime, count } = await filled({ min: 3 });
     await runtime.create({}, never);

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { Backend, type BackendHealth, type BackendSetup } from "../../core/backend.ts";
+import { Backend, type BackendHealth, type BackendSetup, type UsualSandbox } from "../../core/backend.ts";
 import type { LifecycleContext, SessionRequest } from "../../core/context.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import type { RuntimeSelector, SandboxInstance } from "../../core/runtime.ts";
@@ -70,10 +70,15 @@ export default class CodeBackend extends Backend<CodeSession> {
     return scanTools(...this.#groups);
   }
 
+  override get usualSandbox(): UsualSandbox {
+    return { request: toRuntimeRequest(this.#config, {}), spec: toSandboxSpec(this.#config, {}) };
+  }
+
   override async warmup({ signal }: LifecycleContext): Promise<void> {
     await this.#snapshots.tidy();
-    const runtime = await this.#selector().select(toRuntimeRequest(this.#config, {}), signal);
-    await runtime.warmup?.(signal);
+    const { request, spec } = this.usualSandbox;
+    const runtime = await this.#selector().select(request, signal);
+    await runtime.warmup?.(signal, [spec]);
   }
 
   override async initialize(request: SessionRequest, { signal }: LifecycleContext): Promise<CodeSession> {

@@ -262,21 +262,36 @@ export class SessionSandboxes {
 
   async #open(name: string, language: Language, signal: AbortSignal): Promise<OpenKernel> {
     await this.#ending.get(name);
-    const instance = await this.#placing.run(signal, () => this.#instanceFor(language, signal));
-    const kernel = await instance.openKernel(language, signal, { name });
-    return { name, kernel, runtime: instance.runtime, executionCount: 0 };
+    return this.#placing.run(signal, async () => {
+      const { kernel, runtime } = await this.#openSomewhere(name, language, signal);
+      return { name, kernel, runtime, executionCount: 0 };
+    });
   }
 
-  async #instanceFor(language: Language, signal: AbortSignal): Promise<SandboxInstance> {
+  /** Opens it in the first sandbox that has the language, or else in a new one of a runtime that has it. */
+  async #openSomewhere(
+    name: string,
+    language: Language,
+    signal: AbortSignal,
+  ): Promise<{ readonly kernel: Kernel; readonly runtime: string }> {
     const { selector, request } = this.#options;
-    for (const place of this.#places.values()) {
-      // One after another on purpose: the first sandbox nearly always has the language.
-      // oxlint-disable-next-line no-await-in-loop
-      const { languages } = await place.runtime.check(signal);
-      if (languages[language]?.available === true) return place.instance;
+    let refusal: ToolyardError | undefined;
+    // The sandboxes themselves are asked, not their runtimes: one that lives serves whatever has become of its engine.
+    for (const { instance } of this.#places.values()) {
+      try {
+        // One after another on purpose: the first sandbox nearly always has the language.
+        // oxlint-disable-next-line no-await-in-loop
+        return { kernel: await instance.openKernel(language, signal, { name }), runtime: instance.runtime };
+      } catch (error) {
+        if (!ToolyardError.is(error) || error.error !== "runtime_unavailable") throw error;
+        refusal ??= error;
+      }
     }
     const chosen = await selector.select({ ...request, language }, signal);
-    return this.#create(chosen, signal);
+    // Its sandboxes have it as a rule, but the one of this session does not: another of the same image would not either.
+    if (refusal !== undefined && this.#places.has(chosen.name)) throw refusal;
+    const instance = await this.#create(chosen, signal);
+    return { kernel: await instance.openKernel(language, signal, { name }), runtime: instance.runtime };
   }
 
   async #create(runtime: SandboxRuntime, signal: AbortSignal): Promise<SandboxInstance> {

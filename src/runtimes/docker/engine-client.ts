@@ -8,7 +8,7 @@ import { EngineFailure, toEngineFailure } from "./engine-failure.ts";
 
 /** What bounds the calls of one kind, in milliseconds. */
 export const DEADLINES_MS = {
-  ping: 2_000,
+  ping: 5_000,
   look: 5_000,
   create: 30_000,
   start: 30_000,

@@ -21,6 +21,8 @@ export interface Launch {
   /** File name → the descriptor that bwrap reads its content from. */
   readonly files: Readonly<Record<string, number>>;
   readonly passwdFd: number;
+  /** Where bwrap reads the filter of system calls from, where there is one. */
+  readonly callFilterFd?: number;
   readonly diskMiB: number;
   readonly environment: SandboxSpec["environment"];
   /** bwrap ≥ 0.8 can forbid further user namespaces. */
@@ -60,7 +62,10 @@ export function toBubblewrapArguments(launch: Launch): string[] {
     ...SYSTEM_FOLDERS.flatMap((path) => ["--ro-bind-try", path, path]),
     ...[...SYSTEM_FILES, ...PROGRAM_FOLDERS].flatMap((path) => ["--ro-bind-try", path, path]),
     ...[...binds].flatMap((path) => ["--ro-bind", path, path]),
+    ...(launch.callFilterFd === undefined ? [] : ["--seccomp", String(launch.callFilterFd)]),
     ...["--proc", "/proc", "--dev", "/dev"],
+    // Else message queues could neither be listed nor removed, and would outlive a reset.
+    ...["--mqueue", "/dev/mqueue"],
     ...tmpfs("/dev/shm"),
     ...tmpfs("/tmp"),
     ...tmpfs("/workspace"),

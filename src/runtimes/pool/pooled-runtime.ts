@@ -40,9 +40,10 @@ export class PooledRuntime implements SandboxRuntime {
     return this.#reuse ? lease(member.instance, () => this.#pool.giveBack(spec, member)) : member.instance;
   }
 
-  /** Starts to fill the pool, and does not wait for it. */
-  async warmup(signal: AbortSignal): Promise<void> {
-    await this.#inner.warmup?.(signal);
+  /** Starts to fill the pool, with what is usual where that is told, and does not wait for it. */
+  async warmup(signal: AbortSignal, usual?: readonly SandboxSpec[]): Promise<void> {
+    await this.#inner.warmup?.(signal, usual);
+    for (const spec of usual ?? []) this.#pool.hold(spec);
     this.#pool.fill();
   }
 

@@ -20,7 +20,7 @@ interface Waiter {
 export class TemplatePool {
   readonly template: Template;
   /** How many it holds however long nobody asks. */
-  readonly min: number;
+  min: number;
   /** Held on top of `min`, for claims that missed lately. */
   extra = 0;
   starting = 0;

@@ -23,7 +23,7 @@ const RESET_MS = 10_000;
 /**
  * Holds started sandboxes of each kind that sessions ask for, and starts new ones as they are claimed.
  *
- * The runtime's default kind is held from the first fill on; another kind is learned when it is asked for a second time, and
+ * The kinds that backends name as usual are held from the first fill on, or else the runtime's default; another kind is learned when it is asked for a second time, and
  * forgotten when nobody asks any more.
  */
 export class WarmPool {
@@ -34,6 +34,7 @@ export class WarmPool {
   readonly #closing = new AbortController();
   readonly #pause: FailurePause;
   readonly #filling = new Set<Promise<void>>();
+  #held: Set<TemplatePool> | undefined;
   #onDemand = 0;
   #claimed = 0;
   #misses = 0;
@@ -112,6 +113,18 @@ export class WarmPool {
     this.#cancelRefill?.();
     if (pool.ready.length === 0) return this.fill();
     this.#cancelRefill = this.#clock.after(REFILL_AFTER_MS, () => this.fill());
+  }
+
+  /** Holds this kind at all times from the next fill on, and the default kind only where it is told so, too. */
+  hold(spec: SandboxSpec): void {
+    const template = toTemplate(spec);
+    const key = toTemplateKey(template);
+    const pool = this.#templates.get(key) ?? new TemplatePool(template, 0, this.#clock.now());
+    this.#templates.set(key, pool);
+    this.#held ??= new Set();
+    this.#held.add(pool);
+    for (const each of this.#templates.values()) each.min = this.#held.has(each) ? this.#options.min : 0;
+    pool.extra = Math.max(pool.extra, 0);
   }
 
   /** Starts what is missing, as far as the bounds allow; from now on it is kept up. */
