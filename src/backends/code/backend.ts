@@ -20,7 +20,8 @@ import {
 import { FileReadTools } from "./file-read-tools.ts";
 import { FileWriteTools } from "./file-write-tools.ts";
 import { SandboxTools } from "./sandbox-tools.ts";
-import { type SandboxesOptions, type SandboxHandle, SessionSandboxes } from "./sandboxes.ts";
+import { SessionSandboxes } from "./sandboxes.ts";
+import type { SandboxesOptions, SandboxHandle } from "./sandboxes-options.ts";
 import type { CodeSession } from "./session.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
 import { SnapshotTools } from "./snapshot-tools.ts";

@@ -2,8 +2,6 @@ import { ToolyardError } from "../../core/errors.ts";
 import type {
   Kernel,
   Language,
-  RuntimeRequest,
-  RuntimeSelector,
   SandboxExit,
   SandboxInstance,
   SandboxRuntime,
@@ -11,6 +9,7 @@ import type {
 } from "../../core/runtime.ts";
 import type { SandboxAbility } from "../../core/sandbox-ability.ts";
 import { type Able, requireAbility } from "./ability.ts";
+import type { SandboxesOptions, SandboxHandle } from "./sandboxes-options.ts";
 import { Turn } from "./turn.ts";
 
 /** A kernel of a session, with what callers are told of it. */
@@ -19,22 +18,6 @@ export interface OpenKernel {
   readonly kernel: Kernel;
   readonly runtime: string;
   executionCount: number;
-}
-
-/** What the sandboxes of one session are chosen and made by. */
-export interface SandboxesOptions {
-  readonly selector: RuntimeSelector;
-  readonly request: RuntimeRequest;
-  readonly spec: SandboxSpec;
-  readonly maxKernels: number;
-}
-
-/** By what a session's box is found again. */
-export interface SandboxHandle {
-  /** The runtime's name. */
-  readonly runtime: string;
-  /** What {@link SandboxInstance.handle} said. */
-  readonly handle: unknown;
 }
 
 interface NamedKernel {
