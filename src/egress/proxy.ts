@@ -80,9 +80,10 @@ export class EgressProxy implements EgressDoor {
         headers: { ...forwardedHeaders(incoming), host: url.host, connection: "close" },
       });
       response.once("close", () => outgoing.destroy());
-      outgoing.once("response", (answer) => {
-        response.writeHead(answer.statusCode ?? 502, forwardedHeaders(answer));
-        pipeline(answer, response, () => {});
+      outgoing.once("response", (upstreamAnswer) => passOn(upstreamAnswer, response, target.host));
+      outgoing.once("upgrade", (_answer, socket) => {
+        socket.destroy();
+        answer(response, 502, `${target.host} would become something else`);
       });
       outgoing.once("error", () => {
         if (response.headersSent) response.destroy();
@@ -236,6 +237,18 @@ function readSome(stream: Duplex): Promise<Buffer | null> {
     for (const [event, listener] of listeners) stream.on(event, listener);
     stream.resume();
   });
+}
+
+/** Passes an answer on, unless it is one that may not be: its status can be any three digits. */
+function passOn(upstreamAnswer: IncomingMessage, response: ServerResponse, host: string): void {
+  try {
+    response.writeHead(upstreamAnswer.statusCode ?? 502, forwardedHeaders(upstreamAnswer));
+  } catch {
+    upstreamAnswer.destroy();
+    answer(response, 502, `${host} gave no HTTP answer`);
+    return;
+  }
+  pipeline(upstreamAnswer, response, () => {});
 }
 
 function answer(response: ServerResponse, status: number, message: string): void {

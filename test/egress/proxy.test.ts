@@ -123,6 +123,17 @@ describe("egress proxy", () => {
     expect(answer.text).toMatch(/is not on this sandbox's list of hosts/);
   });
 
+  it.each(["000", "099", "101"])("answers for a host whose own answer has the status %s", async (status) => {
+    const upstream = await listen(
+      createTcpServer((socket) => {
+        socket.on("error", () => {});
+        socket.once("data", () => socket.end(`HTTP/1.1 ${status} No\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n`));
+      }),
+    );
+    const { port } = await startProxy({ allow: [`odd.example:${upstream}`] });
+    expect(await ask(port, `http://odd.example:${upstream}/`)).toMatchObject({ status: 502 });
+  });
+
   it("B08 refuses everything with an empty list, and resolves nothing", async () => {
     const looked: string[] = [];
     const { port } = await startProxy({ allow: [], lookup: async (name) => (looked.push(name), ["127.0.0.1"]) });

@@ -169,6 +169,20 @@ describe("the host's side of the protocol", () => {
     );
   });
 
+  it("A15 kills a sandbox that calls on and on and reads none of its answers", async () => {
+    const { kill, theirs, send, run } = connect();
+    send(READY);
+    theirs.pause();
+    const data = "x".repeat(4 * 1024 * 1024);
+    const running = run({ onCall: async () => ({ ok: true, data, meta: {} }) as never }).catch(
+      (error: unknown) => error,
+    );
+    for (let i = 0; i < 40; i += 1) send({ t: "call", x: 1, i, tool: "t", args: {} });
+    await vi.waitFor(() => expect(kill).toHaveBeenCalledOnce(), { timeout: 10_000 });
+    expect(kill.mock.calls[0]).toEqual(["violation", "the sandbox does not read what it is sent"]);
+    expect(await running).toBeInstanceOf(ConnectionLost);
+  });
+
   it("answers a result that is too large, or is not JSON, with an error", async () => {
     const { send, next, run } = connect();
     void run({

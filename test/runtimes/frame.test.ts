@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Capture } from "../../src/runtimes/kernel/capture.ts";
 import { encodeFrame, FrameDecoder, MAX_FRAME_BYTES, ProtocolViolation } from "../../src/runtimes/kernel/frame.ts";
 import { parseSandboxFrame } from "../../src/runtimes/kernel/messages.ts";
@@ -33,6 +33,19 @@ describe("frames", () => {
     header.writeUInt32BE(MAX_FRAME_BYTES + 1);
     expect(() => new FrameDecoder().push(header)).toThrow(ProtocolViolation);
     expect(() => encodeFrame("x".repeat(MAX_FRAME_BYTES))).toThrow(RangeError);
+  });
+
+  it("A15 hold few pieces of a frame that comes byte by byte", () => {
+    const concat = vi.spyOn(Buffer, "concat");
+    const decoder = new FrameDecoder();
+    const message = "x".repeat(20_000);
+    const bytes = encodeFrame(message);
+    for (const byte of bytes.subarray(0, -1)) decoder.push(Buffer.from([byte]));
+    concat.mockClear();
+    expect(decoder.push(bytes.subarray(-1))).toEqual([message]);
+    const pieces = concat.mock.calls.map(([list]) => list.length);
+    concat.mockRestore();
+    expect(Math.max(...pieces)).toBeLessThan(32);
   });
 
   it("refuse what is not UTF-8 or not JSON", () => {

@@ -1,6 +1,6 @@
-import { duplexPair } from "node:stream";
+import { type Duplex, duplexPair } from "node:stream";
 import fc from "fast-check";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { SupervisorConnection } from "../../src/runtimes/kernel/connection.ts";
 import {
   BinaryFrame,
@@ -10,7 +10,9 @@ import {
   ProtocolViolation,
 } from "../../src/runtimes/kernel/frame.ts";
 import { DEFAULT_LIMITS } from "../../src/runtimes/kernel/limits.ts";
+import { connectTo } from "../../src/runtimes/kernel/operation-stream.ts";
 import { parseOperationFrame } from "../../src/runtimes/kernel/operation-messages.ts";
+import { listProcesses } from "../../src/runtimes/kernel/supervised-commands.ts";
 import { SupervisedFiles } from "../../src/runtimes/kernel/supervised-files.ts";
 
 const never = new AbortController().signal;
@@ -101,6 +103,8 @@ describe("operations", () => {
     "an error that the table does not have": [
       { t: "re", r: 1, ok: false, error: { type: "internal_error", message: "m", limit: null } },
     ],
+    "more room than was used": [{ t: "win", r: 1, n: 1 }],
+    "bytes after their end": [{ t: "fin", r: 1 }, bytes(1, Buffer.from("x"))],
     "a connection that nobody waits for": [{ t: "dial", r: 0x8000_0000 }],
     "an answer of the wrong shape": [{ t: "re", r: 2, ok: true, value: { path: 1 } }],
     "an answer to a ping that nobody sent": [{ t: "pong", n: 7 }],
@@ -138,5 +142,76 @@ describe("operations", () => {
     await vi.waitFor(() => expect(received).toContainEqual({ t: "stop", r: 1 }));
     send({ t: "re", r: 1, ok: false, error: { type: "cancelled", message: "m", limit: null } });
     await expect(reading).rejects.toMatchObject({ error: "cancelled" });
+  });
+
+  it("A15 that carry a connection cannot end the server by bytes after their end", async () => {
+    const { connection, kill, send } = connect();
+    const connecting = connectTo(connection.operations, 80, never);
+    send({ t: "ev", r: 1, value: { open: true } }, { t: "fin", r: 1 }, bytes(1, Buffer.from("x")));
+    await connecting.catch(() => {});
+    await vi.waitFor(() => expect(kill).toHaveBeenCalledOnce());
+    expect(kill.mock.calls[0]?.[0]).toBe("violation");
+  });
+
+  it("A15 drop what still comes once the caller has given up on a sandbox that does not end them", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { connection, kill, send } = connect();
+    const over = new AbortController();
+    const came: unknown[] = [];
+    const take = (value: unknown) => void came.push(value);
+    const options = { signal: over.signal, window: 10, parse: () => null, onData: take, onEvent: take };
+    const { result } = connection.operations.begin("files.watch", {}, options);
+    over.abort();
+    await vi.advanceTimersByTimeAsync(2_000);
+    await expect(result).rejects.toMatchObject({ error: "cancelled" });
+    send({ t: "ev", r: 1, value: {} }, bytes(1, Buffer.from("x")), { t: "re", r: 1, ok: true, value: 1 });
+    const pinged = connection.ping(never);
+    send({ t: "pong", n: 1 });
+    expect(await pinged).toBe(true);
+    expect(came).toEqual([]);
+    expect(kill).not.toHaveBeenCalled();
+  });
+
+  it("let the other side send on in large steps, so that it cannot ask for a frame with every byte", async () => {
+    const { connection, received, send } = connect();
+    const stream = await new Promise<Duplex>((resolve, reject) => {
+      connectTo(connection.operations, 80, never).then(resolve, reject);
+      send({ t: "ev", r: 1, value: { open: true } });
+    });
+    let count = 0;
+    stream.on("data", (data: Buffer) => (count += data.length));
+    const total = 100_000;
+    for (let sent = 0; sent < total; sent += 500) {
+      send(bytes(1, Buffer.alloc(500)));
+      // oxlint-disable-next-line no-await-in-loop -- each part is to come by itself
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await vi.waitFor(() => expect(count).toBe(total));
+    const grants = received.filter((frame) => (frame as { t?: string }).t === "win");
+    expect(grants).toHaveLength(1);
+  });
+
+  it("wait once for the end of a process, however often it is listed", async () => {
+    const { connection, received, send } = connect();
+    const facts = { id: "p1", pid: 7, command: ["sleep"], started_at: 1, exit: null };
+    for (let round = 0; round < 20; round += 1) {
+      const listing = listProcesses(connection.operations, never);
+      // oxlint-disable-next-line no-await-in-loop
+      const asked = await vi.waitFor(() => {
+        const found = received.filter((frame) => (frame as { op?: string }).op === "processes")[round];
+        expect(found).toBeDefined();
+        return found as { r: number };
+      });
+      send({ t: "re", r: asked.r, ok: true, value: [facts] });
+      // oxlint-disable-next-line no-await-in-loop
+      const [process] = await listing;
+      if (round < 19) continue;
+      const waits = received.filter((frame) => (frame as { op?: string }).op === "process.wait") as { r: number }[];
+      expect(waits).toHaveLength(1);
+      send({ t: "re", r: waits[0]?.r, ok: true, value: { exit_code: 3, signal: null, timed_out: false } });
+      expect(await process?.exited).toMatchObject({ exitCode: 3 });
+      expect(process?.exit).toMatchObject({ exitCode: 3 });
+    }
   });
 });

@@ -7,12 +7,15 @@ import { MAX_CODE_LENGTH, toWireLimits } from "./limits.ts";
 import {
   type HostFrame,
   type KernelRequest,
-  type KernelFacts,
   parseSandboxFrame,
   PROTOCOL_VERSION,
+  type Readiness,
   type SandboxFrame,
 } from "./messages.ts";
 import { type DialHandler, Operations } from "./operations.ts";
+
+// More than this waits for nobody who reads: it is the host's memory.
+const MAX_UNREAD_BYTES = 128 * 1024 * 1024;
 
 /** Why a connection ended: `unresponsive` means that an execution outlived its deadline and the grace after it. */
 export type LossCause = "violation" | "unresponsive" | "closed" | "stopped";
@@ -40,15 +43,6 @@ export interface ConnectionOptions {
   readonly kill: (why: LossCause, message: string) => void;
   /** The port at the sandbox's loopback where user code finds a proxy, and who takes the connections made to it. */
   readonly egress?: { readonly port: number; readonly onDial: DialHandler };
-}
-
-/** What a supervisor says of itself when it is ready. */
-export interface Readiness {
-  /** Of engines, by name. */
-  readonly versions: Readonly<Record<string, string>>;
-  /** Those that it has from before. */
-  readonly kernels: readonly KernelFacts[];
-  readonly paused: boolean;
 }
 
 interface Live {
@@ -92,9 +86,7 @@ export class SupervisorConnection {
     channel.on("error", () => this.close("closed", "the channel to the sandbox failed"));
     channel.on("close", () => this.close("closed", "the sandbox closed its channel"));
     channel.on("end", () => this.close("closed", "the sandbox closed its channel"));
-    this.operations = new Operations((bytes) => {
-      if (this.#lost === undefined) this.#channel.write(bytes);
-    }, options.egress?.onDial);
+    this.operations = new Operations((bytes) => this.#write(bytes), options.egress?.onDial);
     const egress = options.egress === undefined ? {} : { egress_port: options.egress.port };
     this.#send({ t: "hello", v: PROTOCOL_VERSION, limits: toWireLimits(options.limits), ...egress });
   }
@@ -137,7 +129,7 @@ export class SupervisorConnection {
       const timer = this.#watch(deadlineMs);
       const live: Live = { execution, kernel, resolve, reject, timer, cancelled: false, release: () => {} };
       this.#live.set(x, live);
-      this.#channel.write(frame);
+      this.#write(frame);
       const cancel = () => this.#cancel(live);
       if (hooks.signal.aborted) cancel();
       else hooks.signal.addEventListener("abort", cancel, { once: true });
@@ -221,7 +213,14 @@ export class SupervisorConnection {
   }
 
   #send(frame: HostFrame): void {
-    if (this.#lost === undefined) this.#channel.write(encodeFrame(frame));
+    if (this.#lost === undefined) this.#write(encodeFrame(frame));
+  }
+
+  #write(bytes: Uint8Array): void {
+    if (this.#lost !== undefined) return;
+    this.#channel.write(bytes);
+    if (this.#channel.writableLength > MAX_UNREAD_BYTES)
+      this.close("violation", "the sandbox does not read what it is sent");
   }
 
   #read(chunk: Buffer): void {

@@ -3,6 +3,7 @@ export const MAX_FRAME_BYTES = 8 * 1024 * 1024;
 
 const HEADER_BYTES = 4;
 const STREAM_BYTES = 4;
+const SMALL_BYTES = 64 * 1024;
 // In a header's length: the frame holds a stream's number and bytes, and no JSON.
 const BINARY = 0x8000_0000;
 
@@ -66,6 +67,7 @@ export class FrameDecoder {
    */
   push(chunk: Buffer): unknown[] {
     this.#chunks.push(chunk);
+    this.#joinSmall();
     this.#buffered += chunk.length;
     const messages: unknown[] = [];
     for (;;) {
@@ -83,6 +85,18 @@ export class FrameDecoder {
         this.#binary ? new BinaryFrame(payload.readUInt32BE(0), payload.subarray(STREAM_BYTES)) : this.#parse(payload),
       );
       this.#length = -1;
+    }
+  }
+
+  /** Joins what came in small pieces as it grows, for a piece costs more than the bytes in it. */
+  #joinSmall(): void {
+    const chunks = this.#chunks;
+    for (let end = chunks.length; end >= 2; end -= 1) {
+      const before = chunks[end - 2];
+      const last = chunks[end - 1];
+      if (before === undefined || last === undefined || last.length >= SMALL_BYTES || before.length > last.length)
+        return;
+      chunks.splice(end - 2, 2, Buffer.concat([before, last]));
     }
   }
 

@@ -33,20 +33,25 @@ export class LiveOperation<T> {
   readonly number: number;
   readonly result: Promise<T>;
   readonly #wire: OperationWire;
-  readonly #options: OperationOptions<T>;
+  readonly #window: number;
+  // Absent once nobody waits: what it holds of what came is to go, and nothing is to be added.
+  #options: OperationOptions<T> | undefined;
   readonly #resolve: (value: T) => void;
   readonly #reject: (error: Error) => void;
   readonly #waiting: (() => void)[] = [];
   #mayReceive: number;
+  #untold = 0;
   #maySend = WINDOW_BYTES;
   #ended = false;
   #finished = false;
+  #theirsFinished = false;
 
   constructor(number: number, wire: OperationWire, options: OperationOptions<T>) {
     this.number = number;
     this.#wire = wire;
     this.#options = options;
-    this.#mayReceive = options.window ?? 0;
+    this.#window = options.window ?? 0;
+    this.#mayReceive = this.#window;
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     this.result = promise;
     this.#resolve = resolve;
@@ -80,11 +85,13 @@ export class LiveOperation<T> {
     this.#wire.fin(this.number);
   }
 
-  /** Lets the other side send so many bytes more. */
+  /** Lets the other side send so many bytes more; told in large steps, so that single bytes cannot ask for a frame each. */
   grant(count: number): void {
-    if (this.#ended || count === 0) return;
-    this.#mayReceive += count;
-    this.#wire.grant(this.number, count);
+    this.#untold += count;
+    if (this.#ended || this.#untold < this.#window / 4) return;
+    this.#mayReceive += this.#untold;
+    this.#wire.grant(this.number, this.#untold);
+    this.#untold = 0;
   }
 
   /** Asks for its end. */
@@ -92,8 +99,9 @@ export class LiveOperation<T> {
     if (!this.#ended) this.#wire.stop(this.number);
   }
 
-  /** Gives up waiting for the other side's answer. */
+  /** Gives up waiting for the other side's answer; what still comes is dropped. */
   abandon(error: Error): void {
+    this.#options = undefined;
     this.#reject(error);
   }
 
@@ -102,25 +110,32 @@ export class LiveOperation<T> {
   data(data: Buffer): void {
     this.#mayReceive -= data.length;
     if (this.#mayReceive < 0) throw new ProtocolViolation("more bytes came than were granted");
-    this.#options.onData?.(data);
+    if (this.#theirsFinished) throw new ProtocolViolation("bytes came after their end");
+    this.#options?.onData?.(data);
   }
 
   granted(count: number): void {
+    // Else what it does not read would pile up here.
+    if (count > WINDOW_BYTES - this.#maySend) throw new ProtocolViolation("more room was granted than was used");
     this.#maySend += count;
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
   finned(): void {
-    this.#options.onFin?.();
+    this.#theirsFinished = true;
+    this.#options?.onFin?.();
   }
 
   event(value: unknown): void {
+    if (this.#options === undefined) return;
     if (this.#options.onEvent === undefined) throw new ProtocolViolation("an event that nobody asked for");
     this.#options.onEvent(value);
   }
 
   succeed(value: unknown): void {
-    const parsed = this.#options.parse(value);
+    const options = this.#options;
+    if (options === undefined) return this.#end();
+    const parsed = options.parse(value);
     this.#end();
     this.#resolve(parsed);
   }

@@ -106,6 +106,15 @@ export interface KernelFacts {
   readonly language: Language;
 }
 
+/** What a supervisor says of itself when it is ready. */
+export interface Readiness {
+  /** Of engines, by name. */
+  readonly versions: Readonly<Record<string, string>>;
+  /** Those that it has from before. */
+  readonly kernels: readonly KernelFacts[];
+  readonly paused: boolean;
+}
+
 /** What the sandbox side sends, after it was checked. */
 export type SandboxFrame =
   | {

@@ -15,6 +15,8 @@ export class OperationStream extends Duplex {
   /** `begin` begins the operation, at once. */
   constructor(begin: (options: OperationOptions<void>) => LiveOperation<void>, onEvent?: (value: unknown) => void) {
     super({ allowHalfOpen: true });
+    // Whoever reads or writes it learns of its failure; an `error` that comes before anybody listens would end the server.
+    this.on("error", () => {});
     this.#operation = begin({
       parse: () => {},
       window: WINDOW_BYTES,

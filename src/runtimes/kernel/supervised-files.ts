@@ -104,6 +104,7 @@ export class SupervisedFiles implements SandboxFiles {
     const waiting: FileChange[] = [];
     let wake = () => {};
     const onEvent = (value: unknown) => {
+      if (stop.signal.aborted) return;
       waiting.push(...parseFileChanges(value));
       // Who reads so slowly has lost what it watches for.
       if (waiting.length > MAX_WAITING_CHANGES) stop.abort();

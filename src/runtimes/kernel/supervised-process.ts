@@ -16,16 +16,24 @@ export interface ProcessFacts {
   readonly exit: ProcessExit | null;
 }
 
+/** The wait for the end of one process, which all views of it share. */
+interface Wait {
+  readonly exited: Promise<ProcessExit>;
+  exit: ProcessExit | null;
+}
+
+// A wait lives as long as its process: one for each look at a process would use up what a sandbox does at once.
+const waits = new WeakMap<Operations, Map<string, Wait>>();
+
 /** The host's view of a process that a supervisor keeps. */
 export class SupervisedProcess implements SandboxProcess {
   readonly id: string;
   readonly pid: number;
   readonly command: readonly string[];
   readonly startedAt: number;
-  readonly exited: Promise<ProcessExit>;
   readonly #operations: Operations;
-  readonly #resolve: (exit: ProcessExit | PromiseLike<ProcessExit>) => void;
-  #exit: ProcessExit | null;
+  #wait: Wait | undefined;
+  readonly #exit: ProcessExit | null;
 
   constructor(operations: Operations, facts: ProcessFacts) {
     this.#operations = operations;
@@ -34,26 +42,21 @@ export class SupervisedProcess implements SandboxProcess {
     this.command = facts.command;
     this.startedAt = facts.startedAt;
     this.#exit = facts.exit;
-    const { promise, resolve } = Promise.withResolvers<ProcessExit>();
-    this.exited = promise;
-    this.#resolve = resolve;
-    // Nobody need wait for it.
-    promise.catch(() => {});
-    if (facts.exit !== null) resolve(facts.exit);
   }
 
   get exit(): ProcessExit | null {
-    return this.#exit;
+    return this.#exit ?? this.#wait?.exit ?? null;
   }
 
-  /** Waits for its end; to be called once, when the constructor's caller is not handling a frame any more. */
+  get exited(): Promise<ProcessExit> {
+    if (this.#exit !== null) return Promise.resolve(this.#exit);
+    this.follow();
+    return this.#wait?.exited ?? Promise.reject(new Error("nobody waits for the process"));
+  }
+
+  /** Waits for its end; not to be called while a frame is being handled. */
   follow(): void {
-    if (this.#exit !== null) return;
-    const parse = (value: unknown) => {
-      this.#exit = parseExit(value);
-      return this.#exit;
-    };
-    this.#resolve(this.#operations.run("process.wait", { id: this.id }, { parse }));
+    if (this.#exit === null) this.#wait ??= waitFor(this.#operations, this.id);
   }
 
   async read(options: Parameters<SandboxProcess["read"]>[0]): Promise<ProcessLog> {
@@ -91,6 +94,21 @@ export class SupervisedProcess implements SandboxProcess {
   #do(op: string, args: Readonly<Record<string, unknown>>): Promise<void> {
     return this.#operations.run(op, { id: this.id, ...args }, { parse: () => {} });
   }
+}
+
+function waitFor(operations: Operations, id: string): Wait {
+  const known = waits.get(operations) ?? new Map<string, Wait>();
+  waits.set(operations, known);
+  const waiting = known.get(id);
+  if (waiting !== undefined) return waiting;
+  const parse = (value: unknown) => (wait.exit = parseExit(value));
+  const exited = operations.run("process.wait", { id }, { parse });
+  const wait: Wait = { exited, exit: null };
+  known.set(id, wait);
+  const forget = () => known.delete(id);
+  // Nobody else need wait for it.
+  exited.then(forget, forget);
+  return wait;
 }
 
 function parseLog(value: unknown, bytes: Buffer): ProcessLog {
