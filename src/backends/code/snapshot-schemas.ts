@@ -9,7 +9,7 @@ const Skipped = z.array(z.object({ name: z.string(), reason: z.string() }));
 export const KernelContent = z.object({
   name: z.string(),
   language: z.enum(["javascript", "python", "bash"]),
-  saved: z.array(z.string()).describe("Variables, by name."),
+  saved: z.array(z.string()).describe("Variables, by name; a thousand are named at most."),
   skipped: Skipped.describe("What could not be kept, and why; `*` stands for everything."),
 });
 export type KernelContent = z.infer<typeof KernelContent>;

@@ -34,8 +34,8 @@ export class SnapshotStore {
   readonly #quota: SnapshotQuota;
   readonly #dataDir: string | undefined;
   #root: Promise<string> | undefined;
-  /** Bytes that unfinished snapshots have taken so far, by tenant. */
-  readonly #writing = new Map<string, { snapshots: number; bytes: number }>();
+  /** By tenant, while there are unfinished snapshots: how many, the bytes that they have taken so far, and those of finished ones. */
+  readonly #writing = new Map<string, { snapshots: number; bytes: number; usedBytes: number }>();
 
   constructor(dataDir: string | undefined, quota: SnapshotQuota) {
     this.#dataDir = dataDir;
@@ -51,30 +51,35 @@ export class SnapshotStore {
     tenant: string,
     fill: (writer: SnapshotWriter) => Promise<Omit<SnapshotRecord, "id" | "size_bytes">>,
   ): Promise<SnapshotRecord> {
-    const writing = this.#writing.get(tenant) ?? { snapshots: 0, bytes: 0 };
-    this.#writing.set(tenant, writing);
-    writing.snapshots += 1;
     const id = `snap_${randomBytes(16).toString("hex")}`;
     const folder = await this.#folderOf(tenant);
+    const writing = this.#writing.get(tenant) ?? { snapshots: 0, bytes: 0, usedBytes: 0 };
+    this.#writing.set(tenant, writing);
+    writing.snapshots += 1;
     const partial = join(folder, id + PARTIAL);
     let sizeBytes = 0;
     try {
       const kept = await this.list(tenant);
       if (kept.length + writing.snapshots > this.#quota.snapshots) throw this.#tooMany();
-      const usedBytes = kept.reduce((total, { size_bytes: size }) => total + size, 0);
+      // What others finished meanwhile was added to it; the list may be older than that.
+      const listedBytes = kept.reduce((total, { size_bytes: size }) => total + size, 0);
+      writing.usedBytes = Math.max(writing.usedBytes, listedBytes);
       const count = (bytes: number) => {
         sizeBytes += bytes;
         writing.bytes += bytes;
-        if (usedBytes + writing.bytes > this.#quota.totalBytes) throw this.#tooLarge();
+        if (writing.usedBytes + writing.bytes > this.#quota.totalBytes) throw this.#tooLarge();
       };
       await mkdir(partial, { recursive: true, mode: 0o700 });
       const facts = await fill({
         write: (part, content, signal) =>
           pipeline(counted(content, count), createWriteStream(join(partial, part), { mode: 0o600 }), { signal }),
       });
+      // The names of what is kept are the sandbox's to choose, and so is how long they are.
+      for (const kernel of facts.kernels) count(Buffer.byteLength(JSON.stringify(kernel)));
       const record: SnapshotRecord = { id, size_bytes: sizeBytes, ...facts };
       await writeFile(join(partial, RECORD), JSON.stringify(record), { mode: 0o600 });
       await rename(partial, join(folder, id));
+      writing.usedBytes += sizeBytes;
       return record;
     } finally {
       writing.snapshots -= 1;

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { ToolyardError } from "../../core/errors.ts";
+import type { KernelState } from "../../core/kernel-state.ts";
 import type { SandboxFiles } from "../../core/sandbox-files.ts";
 import { contentOf } from "./file-content.ts";
 import type { OpenKernel, SessionSandboxes } from "./sandboxes.ts";
@@ -17,6 +18,9 @@ const FORMAT = "tar.gz";
 /** Between a snapshot and its sandbox nothing is gained by a bound tighter than the sandbox's own disk. */
 const LIMITS = { entries: 1_000_000, totalBytes: 64 * 1024 ** 3 };
 const STATE_DEADLINE_MS = 60_000;
+/** What is told of a kernel's variables; code that has taken its kernel over can name as many as it likes. */
+const MAX_NAMES = 1_000;
+const MAX_NAME_LENGTH = 256;
 
 /** Whose snapshot it is, beside what it holds. */
 export interface SnapshotOwner {
@@ -105,9 +109,9 @@ async function dump(
   const path = `/tmp/.toolyard-${randomUUID()}`;
   try {
     if (kernel.dumpState !== undefined && language === "python") {
-      const { saved, skipped } = await kernel.dumpState(path, { deadlineMs: STATE_DEADLINE_MS, signal });
+      const state = await kernel.dumpState(path, { deadlineMs: STATE_DEADLINE_MS, signal });
       await writer.write(part, contentOf(files, path, signal), signal);
-      return { name, language, saved: [...saved], skipped: [...skipped] };
+      return { name, language, ...toTold(state) };
     }
     if (language === "bash") {
       const done = await kernel.run(
@@ -148,8 +152,8 @@ async function load(
       if (kernel.loadState === undefined) {
         return { ...kept, saved: [], skipped: [{ name: "*", reason: `this runtime cannot bring ${language} back` }] };
       }
-      const { saved, skipped } = await kernel.loadState(path, { deadlineMs: STATE_DEADLINE_MS, signal });
-      return { name, language, saved: [...saved], skipped: [...kept.skipped, ...skipped] };
+      const { saved, skipped } = toTold(await kernel.loadState(path, { deadlineMs: STATE_DEADLINE_MS, signal }));
+      return { name, language, saved, skipped: [...kept.skipped, ...skipped] };
     });
   } catch (error) {
     if (!ToolyardError.is(error) || !["execution_error", "timeout", "runtime_unavailable"].includes(error.error)) {
@@ -159,4 +163,12 @@ async function load(
   } finally {
     await files.remove(path, { recursive: false }, signal).catch(() => false);
   }
+}
+
+function toTold({ saved, skipped }: KernelState): Pick<KernelContent, "saved" | "skipped"> {
+  const clip = (text: string) => text.slice(0, MAX_NAME_LENGTH);
+  return {
+    saved: saved.slice(0, MAX_NAMES).map(clip),
+    skipped: skipped.slice(0, MAX_NAMES).map(({ name, reason }) => ({ name: clip(name), reason: clip(reason) })),
+  };
 }

@@ -78,6 +78,28 @@ describe("the store of snapshots", () => {
     expect(made.filter(({ status }) => status === "fulfilled").length).toBeLessThanOrEqual(2);
   });
 
+  it("bounds the bytes of those that are written at once together", async () => {
+    const store = new SnapshotStore(folder, { snapshots: 5, totalBytes: 100 });
+    const first = Promise.withResolvers<void>();
+    const slow = store.create("t", async (writer) => {
+      await first.promise;
+      await writer.write("part", bytes(60), never);
+      return facts;
+    });
+    await take(store, "t", 60);
+    first.resolve();
+    await expect(slow).rejects.toMatchObject({ details: { limit: "snapshot_bytes" } });
+    await take(store, "t", 40);
+  });
+
+  it("counts what is told of a snapshot as its bytes, too", async () => {
+    const store = new SnapshotStore(folder, { snapshots: 5, totalBytes: 10_000 });
+    const kernels = [{ name: "python", language: "python" as const, saved: ["x".repeat(20_000)], skipped: [] }];
+    const telling = store.create("t", async () => ({ ...facts, kernels }));
+    await expect(telling).rejects.toMatchObject({ details: { limit: "snapshot_bytes" } });
+    expect(await store.list("t")).toEqual([]);
+  });
+
   it("removes what a server that was killed left unfinished", async () => {
     const store = new SnapshotStore(folder, quota);
     await take(store, "t");
