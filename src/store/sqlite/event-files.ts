@@ -65,9 +65,17 @@ export class EventFiles {
       while (written < length) written += writeSync(this.#current.descriptor, bytes, written, length - written);
       this.#current.size += length;
     } catch (error) {
-      if (this.#current !== undefined) ftruncateSync(this.#current.descriptor, this.#current.size);
+      this.#undo(firstId);
       throw toStoreError(error, "The event log could not be written");
     }
+  }
+
+  /** Leaves nothing of a batch that could not be written; a file that it began goes, for the next batch may name another. */
+  #undo(firstId: number): void {
+    if (this.#current === undefined) return;
+    if (this.#current.size > 0) return ftruncateSync(this.#current.descriptor, this.#current.size);
+    this.close();
+    this.remove(firstId);
   }
 
   /** Lets the next batch begin a new file. */
