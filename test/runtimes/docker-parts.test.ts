@@ -1,10 +1,15 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { CircuitBreaker } from "../../src/runtimes/docker/circuit-breaker.ts";
 import { Demultiplexer } from "../../src/runtimes/docker/demultiplexer.ts";
 import { findEngine } from "../../src/runtimes/docker/engine-address.ts";
 import { parseHandle } from "../../src/runtimes/docker/handle.ts";
 import { ImagePolicy, toImageRemedy } from "../../src/runtimes/docker/image-policy.ts";
+import { Presence } from "../../src/runtimes/docker/presence.ts";
+import { SessionFolder } from "../../src/runtimes/docker/session-folder.ts";
 import { chooseStateFolder } from "../../src/runtimes/docker/state-folder.ts";
 import { DEFAULT_LIMITS } from "../../src/runtimes/kernel/limits.ts";
 import { ManualClock } from "../kit/manual-clock.ts";
@@ -147,5 +152,21 @@ describe("where the docker runtime looks", () => {
     expect(chosen.length).toBeLessThan(75);
     expect(chooseStateFolder({ dataDir: deep })).toBe(chosen);
     expect(chooseStateFolder({ dataDir: `${deep}other` })).not.toBe(chosen);
+  });
+});
+
+describe("the folder of one sandbox", () => {
+  it("is gone again when it cannot be filled, as on a full disk", async () => {
+    const state = await mkdtemp(join(tmpdir(), "ty-"));
+    await Promise.all(["s", "i"].map((name) => mkdir(join(state, name))));
+    const presence = await Presence.open(state);
+    onTestFinished(async () => {
+      await presence.close();
+      await rm(state, { recursive: true, force: true });
+    });
+    const [first = ""] = await presence.sources();
+    await rm(first);
+    await expect(SessionFolder.create(state, presence)).rejects.toMatchObject({ code: "ENOENT" });
+    expect(await SessionFolder.list(state)).toEqual([]);
   });
 });

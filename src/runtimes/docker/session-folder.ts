@@ -42,16 +42,26 @@ export class SessionFolder {
     const folder = new SessionFolder(stateFolder, randomBytes(8).toString("hex"), randomBytes(32).toString("hex"));
     const sources = await presence.sources();
     await mkdir(folder.path, { mode: 0o700 });
-    await writeFile(join(folder.path, "owner-1"), presence.instance, { flag: "wx", mode: 0o600 });
-    await writeFile(join(folder.path, "token"), folder.token, { mode: 0o600 });
-    await mkdir(folder.mount);
-    // Whatever the umask: the sandbox's user must get in.
-    await chmod(folder.mount, 0o755);
-    // Linked, not copied: the mount is read-only, and a link costs a tenth.
-    await Promise.all(sources.map((path) => link(path, join(folder.mount, basename(path)))));
-    await writeFile(join(folder.mount, TOKEN_NAME), folder.token);
-    await chmod(join(folder.mount, TOKEN_NAME), 0o444);
+    try {
+      await folder.#fill(sources, presence);
+    } catch (error) {
+      // On a full disk, say: nobody else would ever remove it while this server lives.
+      await folder.remove().catch(() => {});
+      throw error;
+    }
     return folder;
+  }
+
+  async #fill(sources: readonly string[], presence: Presence): Promise<void> {
+    await writeFile(join(this.path, "owner-1"), presence.instance, { flag: "wx", mode: 0o600 });
+    await writeFile(join(this.path, "token"), this.token, { mode: 0o600 });
+    await mkdir(this.mount);
+    // Whatever the umask: the sandbox's user must get in.
+    await chmod(this.mount, 0o755);
+    // Linked, not copied: the mount is read-only, and a link costs a tenth.
+    await Promise.all(sources.map((path) => link(path, join(this.mount, basename(path)))));
+    await writeFile(join(this.mount, TOKEN_NAME), this.token);
+    await chmod(join(this.mount, TOKEN_NAME), 0o444);
   }
 
   /** Takes over the folder of a server that is gone; `null` when there is none, or another living server has it. */
