@@ -25,7 +25,7 @@ async function countProcesses(words: string): Promise<number> {
 
 describe.skipIf(local?.available !== true)(`a server that is killed with sandboxes in local${why}`, () => {
   it(
-    `F01: ${SESSIONS} sessions are lost with the word for it, and no process of theirs is left`,
+    `F01, F02: ${SESSIONS} sessions are lost with the word for it, no process of theirs is left, and another server's go on`,
     async () => {
       const folder = await folderOf("crash");
       const first = await startCodeServer({ folder, runtime: "local", settings: { pool: { min: 2 } } });
@@ -42,6 +42,10 @@ describe.skipIf(local?.available !== true)(`a server that is killed with sandbox
         }),
       );
       expect(await countProcesses(sleep)).toBe(SESSIONS);
+      const other = await startCodeServer({ folder: await folderOf("other"), runtime: "local" });
+      onTestFinished(() => other.kill());
+      const foreign = { session_id: await other.createSession("w0") };
+      await other.call("w0", "code:run", { language: "python", code: "x = 41" }, foreign);
       const cut = first.call("w0", "code:run", { language: "python", code: "import time; time.sleep(1000)" });
       const answered = cut.then(
         () => "answered",
@@ -67,6 +71,9 @@ describe.skipIf(local?.available !== true)(`a server that is killed with sandbox
         meta: { lost_session: workers[0]?.session },
       });
       await next.stop();
+      const recalled = await other.call("w0", "code:run", { language: "python", code: "x + 1" }, foreign);
+      expect(recalled.body).toMatchObject({ data: { result: 42, state_lost: false } });
+      await other.stop();
     },
     TIMEOUT_MS,
   );

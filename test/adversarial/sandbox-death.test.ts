@@ -3,6 +3,9 @@ import CodeBackend from "../../src/backends/code/backend.ts";
 import type { SandboxRuntime } from "../../src/core/runtime.ts";
 import { PooledRuntime } from "../../src/runtimes/pool/pooled-runtime.ts";
 import { createRuntimeSelector } from "../../src/runtimes/selector.ts";
+import { LocalRuntime } from "../../src/runtimes/local/runtime.ts";
+import { describeLocal } from "../backends/code/local-sandboxes.ts";
+import { isRunning, listChildren } from "../kit/child-processes.ts";
 import { containersOf } from "../kit/containers.ts";
 import { describeDocker, docker, openDeployment, type TestDeployment } from "../kit/docker-engine.ts";
 import { startEngineProxy } from "../kit/engine-proxy.ts";
@@ -149,6 +152,31 @@ describeDocker("an engine that fails", () => {
     proxy.fault = "none";
     await expect.poll(leaked, { timeout: 30_000 }).toEqual([]);
     expect(await deployment.containers()).toEqual([]);
+  });
+});
+
+describeLocal("a poisoned pool of local sandboxes", () => {
+  it("F10: frozen and killed members are replaced, and whoever comes meanwhile is served by a good one", async () => {
+    const runtime = new PooledRuntime(new LocalRuntime(), { min: 2, max: 4, pingMs: 500 });
+    onTestFinished(() => runtime.close());
+    const pool = async () => (await runtime.check(never)).pool;
+    const before = new Set(listChildren());
+    await runtime.warmup(never);
+    await expect.poll(pool, { timeout: 20_000 }).toMatchObject({ ready: 2, starting: 0 });
+    const [killed = 0, frozen = 0] = listChildren().filter((pid) => !before.has(pid));
+    // What bwrap started is the sandbox's first process, which answers.
+    const [answering = 0] = listChildren(frozen);
+    // Long enough that what they said before is not believed any more.
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    process.kill(answering, "SIGSTOP");
+    process.kill(killed, "SIGKILL");
+    const instance = await runtime.create({}, never);
+    const kernel = await instance.openKernel("python", never);
+    const { stdout } = await kernel.run({ code: "print(1 + 1)", deadlineMs: 10_000 }, { signal: never });
+    expect(stdout.text).toBe("2\n");
+    await instance.stop();
+    await expect.poll(pool, { timeout: 30_000 }).toMatchObject({ evicted: 2 });
+    await expect.poll(() => [killed, answering].some(isRunning), { timeout: 10_000 }).toBe(false);
   });
 });
 

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Lists the processes whose parent is this one. */
-export function listChildren(): number[] {
+/** Lists the processes whose parent is this one, or another. */
+export function listChildren(parent = process.pid): number[] {
   return readdirSync("/proc")
     .filter((entry) => /^\d+$/.test(entry))
     .map(Number)
-    .filter((pid) => readStat(pid)?.parent === process.pid);
+    .filter((pid) => readStat(pid)?.parent === parent);
 }
 
 /** Says whether a process runs; one that has ended and waits for its parent does not. */

@@ -140,6 +140,20 @@ describeDocker("the life of a docker sandbox", () => {
     });
   });
 
+  it("is run by the OCI runtime that the config names, and not at all where the engine has none of that name", async () => {
+    const named = deployment.runtime({ ociRuntime: "runc" });
+    expect(await named.check(never)).toMatchObject({ available: true });
+    const sandbox = await named.create({}, never);
+    expect((await containerOf(sandbox).inspect()).HostConfig).toMatchObject({ Runtime: "runc" });
+    await sandbox.stop();
+    const missing = deployment.runtime({ ociRuntime: "toolyard-test-absent" });
+    expect(await missing.check(never)).toMatchObject({
+      available: false,
+      reason: 'the Docker Engine has no runtime "toolyard-test-absent"',
+      remedy: expect.stringContaining("daemon.json"),
+    });
+  });
+
   it("refuses limits above the configured maxima, and what it cannot hold", async () => {
     const bounded = deployment.runtime({ maxLimits: { memoryMiB: 1024, cpus: 1 } });
     await expect(bounded.create({ limits: { memoryMiB: 2048 } }, never)).rejects.toMatchObject({

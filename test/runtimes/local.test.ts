@@ -260,7 +260,7 @@ time.sleep(1.2)
     expect(pids.filter(isRunning)).toEqual([]);
   });
 
-  it("is dead, and says so, once its supervisor was killed", async () => {
+  it("F06 is dead, and says so, once it was killed from outside", async () => {
     const before = new Set(listChildren());
     const doomed = await runtime.create({}, never);
     const kernel = await doomed.openKernel("python", never);
@@ -271,7 +271,7 @@ time.sleep(1.2)
     await expect(run(kernel, "1")).rejects.toMatchObject({ error: "sandbox_dead" });
   });
 
-  it("cleans up when its creation is cancelled (E07)", async () => {
+  it("E07 cleans up when its creation is cancelled", async () => {
     const before = new Set(listChildren());
     await expect(runtime.create({}, AbortSignal.abort())).rejects.toMatchObject({ error: "cancelled" });
     expect(listChildren().filter((pid) => !before.has(pid) && isRunning(pid))).toEqual([]);

@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import type { Language, RuntimeStatus } from "../../core/runtime.ts";
-import type { EngineClient } from "./engine-client.ts";
+import { DEADLINES_MS, type EngineClient } from "./engine-client.ts";
 import { describeFailure, ENGINE_REMEDY, EngineFailure } from "./engine-failure.ts";
 import { type ImagePolicy, toImageRemedy } from "./image-policy.ts";
 import type { ImageShelf } from "./image-shelf.ts";
@@ -16,6 +16,7 @@ export class EngineAvailability {
   readonly #shelf: ImageShelf;
   readonly #policy: ImagePolicy;
   readonly #clock: Clock;
+  readonly #ociRuntime: string | undefined;
   #looking: Promise<RuntimeStatus> | undefined;
   #seen: { readonly status: RuntimeStatus; readonly until: number } | undefined;
 
@@ -24,11 +25,14 @@ export class EngineAvailability {
     readonly shelf: ImageShelf;
     readonly policy: ImagePolicy;
     readonly clock: Clock;
+    /** What containers are to be run by, which the engine must know. */
+    readonly ociRuntime?: string;
   }) {
     this.#engine = options.engine;
     this.#shelf = options.shelf;
     this.#policy = options.policy;
     this.#clock = options.clock;
+    this.#ociRuntime = options.ociRuntime;
   }
 
   /** Never throws; every step is bounded by the engine client, and one look serves all who ask meanwhile. */
@@ -47,10 +51,27 @@ export class EngineAvailability {
 
   async #ask(): Promise<RuntimeStatus> {
     const version = await this.#engine.version();
+    if (!(await this.#knowsRuntime())) {
+      const remedy = `Install it, name it under "runtimes" in the engine's daemon.json, and start the engine anew.`;
+      return nothing(`the Docker Engine has no runtime "${this.#ociRuntime}"`, remedy, version);
+    }
     const name = this.#policy.choose(undefined);
     const facts = await this.#shelf.find(name);
     if (facts === null) return nothing(`the Docker Engine has no image ${name}`, toImageRemedy(name), version);
     return { available: true, version, languages: facts.languages };
+  }
+
+  async #knowsRuntime(): Promise<boolean> {
+    if (this.#ociRuntime === undefined) return true;
+    const call = { what: "asking for the engine's runtimes", deadlineMs: DEADLINES_MS.look };
+    const info: unknown = await this.#engine.call(call, (docker, abortSignal) => {
+      // Its types do not know of the signal that it takes.
+      const ask: (options: object) => Promise<unknown> = docker.info.bind(docker) as never;
+      return ask({ abortSignal });
+    });
+    const runtimes: unknown = Reflect.get(Object(info), "Runtimes");
+    // A containerd shim is named by its package, and needs no entry.
+    return this.#ociRuntime.startsWith("io.containerd.") || Object.hasOwn(Object(runtimes), this.#ociRuntime);
   }
 }
 

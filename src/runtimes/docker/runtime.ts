@@ -92,6 +92,7 @@ export class DockerRuntime implements SandboxRuntime {
       shelf: this.#shelf,
       policy: this.#policy,
       clock,
+      ...(options.ociRuntime !== undefined && { ociRuntime: options.ociRuntime }),
     });
   }
 

@@ -4,14 +4,18 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import CodeBackend from "../../../src/backends/code/backend.ts";
 import { createRuntimeSelector } from "../../../src/runtimes/selector.ts";
+import type { SandboxRuntime } from "../../../src/core/runtime.ts";
+import { describeDocker, openDeployment } from "../../kit/docker-engine.ts";
 import { keyedServer } from "../../kit/keyed-server.ts";
 import { testServer } from "../../kit/test-server.ts";
 import { describeLocal } from "./local-sandboxes.ts";
 
-/** A code backend on the real local runtime, whose snapshots go with the test. */
-async function openBackend(config: Record<string, unknown> = {}) {
+/** A code backend on a real runtime, the local one unless another is given, whose snapshots go with the test. */
+async function openBackend(config: Record<string, unknown> = {}, runtime?: SandboxRuntime) {
   const dataDir = await mkdtemp(join(tmpdir(), "toolyard-test-"));
-  const runtimes = createRuntimeSelector({ order: ["local"] });
+  const runtimes = createRuntimeSelector(
+    runtime === undefined ? { order: ["local"] } : { order: [runtime.name], runtimes: [runtime] },
+  );
   onTestFinished(async () => {
     await runtimes.close();
     await rm(dataDir, { recursive: true, force: true });
@@ -137,9 +141,10 @@ describeLocal("a snapshot", () => {
   });
 });
 
-describeLocal("a fork", () => {
+/** Forks a session twice, and looks that nothing of one is another's. */
+const goesOnByItself = (open: () => Promise<SandboxRuntime | undefined>) =>
   it("B12 goes on by itself, with other random numbers", async () => {
-    const { backend } = await openBackend();
+    const { backend } = await openBackend({}, await open());
     await using server = await testServer({ backends: [backend] });
     await create(server, "trunk");
     const trunk = as(server, "trunk");
@@ -162,6 +167,17 @@ describeLocal("a fork", () => {
     expect(await trunk("code:run", { language: "python", code: "data" })).toMatchObject({ result: [1] });
     expect(await trunk("sandbox:snapshots")).toEqual({ snapshots: [] });
   });
+
+describeDocker("a fork in docker", () => {
+  goesOnByItself(async () => {
+    const deployment = await openDeployment();
+    onTestFinished(() => deployment[Symbol.asyncDispose]());
+    return deployment.runtime();
+  });
+});
+
+describeLocal("a fork", () => {
+  goesOnByItself(async () => undefined);
 
   it("is refused for a worker who has a session, and for the one that forks", async () => {
     const { backend } = await openBackend();
