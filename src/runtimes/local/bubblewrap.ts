@@ -46,6 +46,9 @@ export function toBubblewrapArguments(launch: Launch): string[] {
   const environment = {
     PATH: "/usr/local/bin:/usr/bin:/bin",
     HOME: "/workspace",
+    // It installs into HOME, where it can break nothing of a system.
+    PIP_BREAK_SYSTEM_PACKAGES: "1",
+    PIP_DISABLE_PIP_VERSION_CHECK: "1",
     TMPDIR: "/tmp",
     LANG: "C.UTF-8",
     PYTHONDONTWRITEBYTECODE: "1",

@@ -99,6 +99,9 @@ describeLocal("the box of a session", () => {
     // The interpreter that has looked for it in vain finds it, too.
     const run = await call("code:run", { language: "python", code: "import tiny; tiny.answer" });
     expect(run).toMatchObject({ error: null, result: 42 });
+    // No distribution's mark keeps the shell's own pip from a sandbox.
+    const again = "pip install --no-index --force-reinstall ./tiny-1.0-py3-none-any.whl";
+    expect(await call("bash:run", { command: `python3 -m ${again}` })).toMatchObject({ exit_code: 0 });
   });
 
   it("opens a port to who has the URL, until it is closed", async () => {
