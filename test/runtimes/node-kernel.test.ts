@@ -36,6 +36,16 @@ describe.runIf(status.languages.javascript?.available === true)("the JavaScript 
     expect((await run(node, "kept")).value).toBe(2);
   });
 
+  it("A04 lets no signal that was meant for earlier code end what runs now", async () => {
+    const code = `setTimeout(() => process.kill(process.pid, "SIGINT"), 1);
+await new Promise((resolve) => setTimeout(resolve, 50)); 7`;
+    expect(await run(node, code)).toMatchObject({ status: "ok", value: 7 });
+    const abort = new AbortController();
+    const waiting = run(node, "await new Promise(() => {})", { signal: abort.signal });
+    abort.abort();
+    expect(await waiting).toMatchObject({ status: "cancelled", stateLost: false });
+  });
+
   it("shows what display(), console.table and Jupyter.display give", async () => {
     const code = `display({ a: 1 }, "plain", Buffer.from("89504e47", "hex"));
 display.html("<b>"); display.markdown("**x**"); display.svg("<svg/>");

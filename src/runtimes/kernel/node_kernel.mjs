@@ -62,6 +62,10 @@ function settle({ x, i, ok, value, error }) {
   else call?.reject(new ToolError(error));
 }
 
+function stop({ x }) {
+  if (live?.x === x) live.stop({ thrown: new Error("interrupted") });
+}
+
 const post = (method, params) =>
   new Promise((resolve, reject) => {
     session.post(method, params, (error, result) => (error ? reject(error) : resolve(result)));
@@ -170,7 +174,8 @@ process.exit = (code = process.exitCode ?? 0) => {
   live?.stop({ thrown: signal });
   throw signal;
 };
-process.on("SIGINT", () => live?.stop({ thrown: new Error("interrupted") }));
+// Ends what never yields, as above; it names no execution and may be late, so what waits is ended over the channel.
+process.on("SIGINT", () => {});
 process.on("uncaughtException", (error) => {
   if (!(error instanceof ExitSignal)) process.stderr.write(`Uncaught ${inspect(error)}\n`);
 });
@@ -192,6 +197,7 @@ channel.on("data", (chunk) => {
     const message = JSON.parse(buffered.toString("utf8", 4, end));
     buffered = buffered.subarray(end);
     if (message.t === "exec") void execute(message);
+    else if (message.t === "stop") stop(message);
     else settle(message);
   }
 });

@@ -220,6 +220,9 @@ class Executions:
             return
         kernel.stop_reason = reason
         kernel.kill_at = time.monotonic() + KILL_CHILDREN_AFTER
+        if kernel.language == "javascript":
+            # Its process may hear of a signal only when it runs something else.
+            self.to_kernel(kernel, encode({"t": "stop", "x": kernel.x}))
         try:
             os.killpg(kernel.pid, signal.SIGINT)
         except OSError:
