@@ -1,24 +1,14 @@
 import type { IncomingMessage } from "node:http";
+import { HOP_BY_HOP } from "../core/hop-by-hop.ts";
 
-/** Headers that mean one connection only (RFC 9110 section 7.6.1), and what is for the proxy itself. */
-const HOP_BY_HOP: ReadonlySet<string> = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
+const NOT_FORWARDED: ReadonlySet<string> = new Set(HOP_BY_HOP);
 
 /** The headers of a message that a proxy passes on, repeated ones included. */
 export function forwardedHeaders({ headersDistinct }: IncomingMessage): Record<string, string[]> {
   const named = (headersDistinct["connection"] ?? []).flatMap((value) => value.toLowerCase().split(/\s*,\s*/));
   const forwarded: Record<string, string[]> = {};
   for (const [name, values] of Object.entries(headersDistinct)) {
-    if (values === undefined || HOP_BY_HOP.has(name) || named.includes(name)) continue;
+    if (values === undefined || NOT_FORWARDED.has(name) || named.includes(name)) continue;
     forwarded[name] = values;
   }
   return forwarded;

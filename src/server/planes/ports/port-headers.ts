@@ -1,20 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { HOP_BY_HOP } from "../../../core/hop-by-hop.ts";
 import type { PortAddress } from "./port-address.ts";
 import { toClientCookie, toSandboxCookies } from "./port-cookies.ts";
 
-/** Headers of one connection, which no proxy passes on. */
-const HOP_BY_HOP = [
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "http2-settings",
-];
 /** What names Toolyard's own credentials and addresses, or is made anew. */
 const NOT_INWARD = new Set([
   ...HOP_BY_HOP,
