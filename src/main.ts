@@ -69,8 +69,12 @@ export async function startToolyard({ config, configDir, logger, ...options }: S
     throw error;
   });
   if (runtimes !== undefined) {
+    const stopping = new AbortController();
+    void server.stopped.then(() => stopping.abort());
     const usual = backends.flatMap(({ backend }) => backend.usualSandbox ?? []);
-    void server.engine.router.recovery.over().then(() => settleRuntimes(runtimes, config, logger, usual));
+    void server.engine.router.recovery
+      .over()
+      .then(() => settleRuntimes(runtimes, config, logger, { usual, retryUntil: stopping.signal }));
   }
   if (config.warmup.enabled) warmUp(server, config.warmup.resources, logger);
   const stopped = server.stopped.then(async () => {

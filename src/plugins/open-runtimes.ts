@@ -1,5 +1,5 @@
+import { type Clock, systemClock } from "../core/clock.ts";
 import type { Config } from "../config/schema.ts";
-import { systemClock } from "../core/clock.ts";
 import type { RuntimeSelector, SandboxLimits, SandboxSpec } from "../core/runtime.ts";
 import type { UsualSandbox } from "../core/backend.ts";
 import type { Logger } from "../core/context.ts";
@@ -13,6 +13,7 @@ import { BUILT_IN } from "./built-in.ts";
 
 const CHECK_MS = 15_000;
 const REAP_MS = 60_000;
+const REAP_AGAIN_MS = 30_000;
 
 /** Of the server that sandboxes are made for. */
 export interface RuntimesOwner {
@@ -61,6 +62,15 @@ export async function reportRuntimes(runtimes: RuntimeSelector, logger: Logger):
   }
 }
 
+/** What {@link settleRuntimes} goes by. */
+export interface SettleOptions {
+  /** What backends will usually ask for, for the pools to hold. */
+  readonly usual?: readonly UsualSandbox[];
+  /** Until it fires, a runtime that cannot be asked is asked again; without it none is. */
+  readonly retryUntil?: AbortSignal;
+  readonly clock?: Clock;
+}
+
 /**
  * Removes what earlier processes left in the runtimes and nobody adopted, and starts to fill the pools. To be called once, when
  * every session of the last server is adopted or lost; never rejects.
@@ -69,24 +79,48 @@ export async function settleRuntimes(
   runtimes: RuntimeSelector,
   config: Pick<Config, "runtimes">,
   logger: Logger,
-  usual: readonly UsualSandbox[] = [],
+  { usual = [], retryUntil = AbortSignal.abort(), clock = systemClock }: SettleOptions = {},
 ): Promise<void> {
   await Promise.all(
     runtimes.names.map(async (name) => {
       const runtime = runtimes.get?.(name);
-      try {
-        const reaped = await runtime?.reap?.(AbortSignal.timeout(REAP_MS));
-        if (reaped !== undefined && reaped > 0)
-          logger.info({ runtime: name, reaped }, "sandboxes of the last server are gone");
-        if (poolOf(config, name)?.min) {
-          const signal = AbortSignal.timeout(REAP_MS);
-          await runtime?.warmup?.(signal, await specsOf(runtimes, name, usual, signal));
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          // One attempt after another is the point.
+          // oxlint-disable-next-line no-await-in-loop
+          const reaped = await runtime?.reap?.(AbortSignal.timeout(REAP_MS));
+          if (reaped !== undefined && reaped > 0)
+            logger.info({ runtime: name, reaped }, "sandboxes of the last server are gone");
+          // oxlint-disable-next-line no-await-in-loop
+          if (poolOf(config, name)?.min) await fillPool(runtimes, name, usual);
+          return;
+        } catch (error) {
+          const message = "sandboxes that the last server left could not be removed";
+          if (attempt === 1) logger.warn({ err: error, runtime: name }, message);
         }
-      } catch (error) {
-        logger.warn({ err: error, runtime: name }, "sandboxes that the last server left could not be removed");
+        if (retryUntil.aborted) return;
+        // oxlint-disable-next-line no-await-in-loop
+        await pause(clock, retryUntil);
+        if (retryUntil.aborted) return;
       }
     }),
   );
+}
+
+function pause(clock: Clock, until: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = clock.after(REAP_AGAIN_MS, resolve);
+    const end = () => {
+      cancel();
+      resolve();
+    };
+    until.addEventListener("abort", end, { once: true });
+  });
+}
+
+async function fillPool(runtimes: RuntimeSelector, name: string, usual: readonly UsualSandbox[]): Promise<void> {
+  const signal = AbortSignal.timeout(REAP_MS);
+  await runtimes.get?.(name)?.warmup?.(signal, await specsOf(runtimes, name, usual, signal));
 }
 
 /** What the sandboxes are made from that backends will usually ask a runtime for. */

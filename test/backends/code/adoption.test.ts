@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import CodeBackend from "../../../src/backends/code/backend.ts";
 import { configSchema } from "../../../src/config/schema.ts";
 import { settleRuntimes } from "../../../src/plugins/open-runtimes.ts";
@@ -6,7 +6,7 @@ import { FakeRuntime } from "../../../src/runtimes/fake/runtime.ts";
 import { createRuntimeSelector } from "../../../src/runtimes/selector.ts";
 import { createMemoryStore } from "../../../src/store/memory/memory-store.ts";
 import { Gate } from "../../kit/gate.ts";
-import { settle } from "../../kit/manual-clock.ts";
+import { ManualClock, settle } from "../../kit/manual-clock.ts";
 import { recordingLogger } from "../../kit/recording-logger.ts";
 import { testEngine } from "../../kit/test-engine.ts";
 
@@ -111,6 +111,27 @@ describe("what is left in the runtimes", () => {
     expect(logger.lines).toContainEqual(
       expect.objectContaining({ facts: expect.objectContaining({ runtime: "broken" }) }),
     );
+  });
+
+  it("is asked for again while its runtime cannot be asked, until the server ends", async () => {
+    const clock = new ManualClock();
+    const left = new FakeRuntime({ name: "left", adoptable: true });
+    const reap = vi
+      .fn<() => Promise<number>>()
+      .mockRejectedValueOnce(new Error("the engine starts yet"))
+      .mockResolvedValue(0);
+    const runtimes = createRuntimeSelector({ order: ["left"], runtimes: [Object.assign(left, { reap })] });
+    await settleRuntimes(runtimes, config, recordingLogger(), { retryUntil: AbortSignal.abort() });
+    expect(reap).toHaveBeenCalledTimes(1);
+    reap.mockRejectedValueOnce(new Error("the engine starts yet"));
+    const settled = settleRuntimes(runtimes, config, recordingLogger(), {
+      clock,
+      retryUntil: new AbortController().signal,
+    });
+    await settle();
+    await clock.advance(30_000);
+    await settled;
+    expect(reap).toHaveBeenCalledTimes(3);
   });
 
   it("fills the pools that hold something at all times, and no others", async () => {
