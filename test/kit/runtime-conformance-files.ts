@@ -291,6 +291,8 @@ export function describeFiles(name: string, create: () => SandboxRuntime): void 
       );
       await write("pack/random", randomBytes(2 << 20));
       const archive = await collect(files.archive("pack", { format }, never));
+      // gzip's header says 2 where the last percent was bought with ten times the time, for which forks and snapshots wait.
+      if (format === "tar.gz") expect(archive[8]).not.toBe(2);
       const extracted = await files.extract(
         "out",
         once(archive.subarray(0, 7), archive.subarray(7)),

@@ -11,6 +11,8 @@ from files_worker import CHUNK, Refusal, open_file, resolve
 DEPTH = 256
 # What a tar file may take beside its content: headers, padding, long names.
 TAR_OVERHEAD = 4096
+# Of 40 MiB of Python's library: 12.4 MB in 1.1 s, where 9 makes 11.3 MB in 16 s.
+GZIP_LEVEL = 3
 MALFORMED = "it is no archive of that format, or a damaged one"
 
 
@@ -106,9 +108,12 @@ def archive(job, path, format, names=None):
 
 
 def pack_tar(job, sink, entries, format):
+    import contextlib
+    import gzip
     import tarfile
 
-    with tarfile.open(fileobj=sink, mode="w|gz" if format == "tar.gz" else "w|", format=tarfile.PAX_FORMAT) as tar:
+    zipped = gzip.GzipFile(fileobj=sink, mode="wb", compresslevel=GZIP_LEVEL) if format == "tar.gz" else contextlib.nullcontext(sink)
+    with zipped as target, tarfile.open(fileobj=target, mode="w|", format=tarfile.PAX_FORMAT) as tar:
         for path, name in entries:
             try:
                 facts = os.lstat(path)
