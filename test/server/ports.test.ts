@@ -1,4 +1,5 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { appInSandbox } from "../kit/app-in-sandbox.ts";
 import { type BoxServer, boxServer, connectLoopback } from "../kit/box-server.ts";
@@ -265,6 +266,21 @@ describe("an exposed port", () => {
     expect(await closed.json()).toMatchObject({ data: { port: app.port, closed: 1 } });
     await expect(reading).rejects.toThrow();
     expect((await send(way.url)).status).toBe(401);
+  });
+
+  it("cuts a WebSocket off that the app never answers, and gives the session back", async () => {
+    const silent = createServer(() => {});
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    await using server = await boxServer({ http: { portIdleMs: 50 } });
+    const { url } = await expose(server, (silent.address() as AddressInfo).port); // a TCP server that listens has one
+    const { host, pathname, search, port } = new URL(url);
+    const socket = connect(Number(port), "127.0.0.1");
+    socket.write(
+      `GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+    );
+    await new Promise((resolve) => socket.resume().once("close", resolve));
+    await expect.poll(() => server.engine.loans.count).toBe(0);
+    silent.close();
   });
 
   it("closes at its time", async () => {

@@ -28,6 +28,10 @@ export async function proxyWebSocket(deps: PortProxyDeps, visit: PortVisit, upgr
   const link = await openLink(deps.engine, visit, socket);
   const cut = () => socket.destroy();
   link.loan.signal.addEventListener("abort", cut);
+  // From the handshake on, which the sandbox may never answer.
+  const { socket: client } = upgrade.incoming;
+  const moved = () => client.bytesRead + client.bytesWritten;
+  const stopWatch = whenQuiet(deps.engine.clock, deps.limits.portIdleMs, moved, cut);
   try {
     const answered = await ask(deps, link, visit, upgrade);
     const lines = toLines(answered.answer, visit, answered.kind === "upgraded");
@@ -35,6 +39,7 @@ export async function proxyWebSocket(deps: PortProxyDeps, visit: PortVisit, upgr
     if (answered.kind === "upgraded") await tie(deps, link, visit, upgrade, answered);
     else await new Promise<void>((resolve) => pipeline(answered.answer, socket, () => resolve()));
   } finally {
+    stopWatch();
     link.loan.signal.removeEventListener("abort", cut);
     link.loan.end();
   }
@@ -69,7 +74,7 @@ function ask(
 }
 
 async function tie(
-  { engine, limits }: PortProxyDeps,
+  { engine }: PortProxyDeps,
   link: PortLink,
   visit: PortVisit,
   { socket, head: clientHead }: UpgradeRequest,
@@ -88,9 +93,7 @@ async function tie(
     socket.destroy();
     inner.destroy();
   };
-  const stopWatch = whenQuiet(engine.clock, limits.portIdleMs, () => bytesIn + bytesOut, end);
   await Promise.race([pass(socket, inner), pass(inner, socket)]);
-  stopWatch();
   end();
   emitFor(engine, "port.disconnected", link.loan.record, { port, bytes_in: bytesIn, bytes_out: bytesOut }, "human");
 }
