@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { SandboxInstance } from "../../src/core/runtime.ts";
 import type { CommandSpec } from "../../src/core/sandbox-process.ts";
+import { openCodeSession } from "../backends/code/code-session.ts";
 import { DEFAULT_IMAGE } from "../../src/runtimes/docker/image-policy.ts";
 import { describeDocker, docker, openDeployment, type TestDeployment } from "../kit/docker-engine.ts";
 
@@ -82,6 +83,28 @@ describeDocker("a docker sandbox of an image without python3", () => {
     const running = exec("sleep 994", {}, abort.signal);
     setTimeout(() => abort.abort(), 200);
     await expect(running).rejects.toMatchObject({ error: "cancelled" });
+  });
+
+  it("runs the commands of a code session, each in a shell of its own", async () => {
+    const runtime = deployment.runtime({ images: ["toolyard-test-plain"] });
+    const { call } = await openCodeSession([runtime], {}, { image: name });
+    expect(await call("bash:run", { command: "echo out; echo err >&2; x=1; echo kept > f; exit 3" })).toMatchObject({
+      ...{ exit_code: 3, stdout: "out\n", stderr: "err\n" },
+    });
+    expect(await call("bash:run", { command: 'echo "[$x] $(cat /workspace/f) $PWD"', cwd: "/tmp" })).toMatchObject({
+      stdout: "[] kept /tmp\n",
+    });
+    expect(await call("execute_command", { command: "echo plain" })).toMatchObject({
+      status: "success",
+      stdout: "plain\n",
+    });
+    await expect(call("bash:run", { command: "sleep 993", timeout_ms: 300 })).rejects.toMatchObject({
+      error: "timeout",
+    });
+    await expect(call("code:run", { language: "python", code: "1" })).rejects.toMatchObject({
+      error: "runtime_unavailable",
+      message: expect.stringContaining("has no python3"),
+    });
   });
 
   it("says what the image lacks to who wants a kernel or files", async () => {

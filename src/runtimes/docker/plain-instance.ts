@@ -8,6 +8,7 @@ import { setFrozen } from "./docker-instance.ts";
 import type { EngineClient } from "./engine-client.ts";
 import { EngineFailure, toUnavailable } from "./engine-failure.ts";
 import { assertRuns, execInContainer } from "./engine-exec.ts";
+import { createPlainShell } from "./plain-shell.ts";
 import type { ImageFacts } from "./image-probe.ts";
 
 /**
@@ -62,6 +63,12 @@ export class PlainInstance implements SandboxInstance {
   }
 
   async openKernel(language: Language, _signal: AbortSignal): Promise<Kernel> {
+    if (language === "bash") {
+      const { bash } = this.#facts.programs;
+      return createPlainShell({ path: bash ?? this.#sh, isBash: bash !== undefined }, (spec, options) =>
+        this.exec(spec, options),
+      );
+    }
     const { reason = "", remedy } = this.#facts.languages[language] ?? {};
     throw new ToolyardError("runtime_unavailable", `${language} cannot run here: ${reason}`, {
       ...(remedy !== undefined && { suggestion: remedy }),
