@@ -17,8 +17,9 @@ from supervisor_wire import Violation, encode
 
 # Bytes that a kernel has not taken yet; over it, it never will.
 MAX_KERNEL_BACKLOG = 64 * 1024 * 1024
-# Seconds from the interrupt until what user code started is killed, and from there until its interpreter is: time to clean
-# up, inside the 300 ms that the host promises.
+# Seconds from the interrupt until JavaScript is sent a signal, from the signal until what user code started is killed, and from
+# there until its interpreter is: time to clean up, inside the 300 ms that the host promises.
+SIGNAL_AFTER = 0.02
 KILL_CHILDREN_AFTER = 0.1
 KILL_AFTER = 0.15
 MEMORY_CHECK = 0.1
@@ -219,10 +220,18 @@ class Executions:
         if kernel.stop_reason is not None:
             return
         kernel.stop_reason = reason
-        kernel.kill_at = time.monotonic() + KILL_CHILDREN_AFTER
         if kernel.language == "javascript":
-            # Its process may hear of a signal only when it runs something else.
+            # What waits ends by the frame. A signal is for what does not yield, and only for what has run a while: one that comes
+            # while a cell begins may reach another thread, and from there the next cell.
             self.to_kernel(kernel, encode({"t": "stop", "x": kernel.x}))
+            kernel.is_signalled = False
+            kernel.kill_at = time.monotonic() + SIGNAL_AFTER
+            return
+        self.signal(kernel)
+
+    def signal(self, kernel):
+        kernel.is_signalled = True
+        kernel.kill_at = time.monotonic() + KILL_CHILDREN_AFTER
         try:
             os.killpg(kernel.pid, signal.SIGINT)
         except OSError:
@@ -230,6 +239,9 @@ class Executions:
 
     def escalate(self, kernel, now):
         """Kills what the kernel may be waiting for, so that it can answer and keep its state; and at last the kernel."""
+        if not kernel.is_signalled:
+            self.signal(kernel)
+            return
         if kernel.is_alone:
             self.destroy(kernel, "timeout")
             return

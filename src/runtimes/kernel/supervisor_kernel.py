@@ -99,6 +99,8 @@ class Kernel:
         self.memory_kills = count_memory_kills()
         # Interrupted, and what it had started is killed.
         self.is_alone = False
+        # Whether what is to stop has been sent its signal.
+        self.is_signalled = True
 
     def request(self, message):
         """Tells the host's `exec` as the interpreter reads it."""
