@@ -1,7 +1,16 @@
 // What a client sends, as RFC 6143 section 7.5 has it; all numbers are big-endian.
 
-/** The encodings that we read, the ones of the picture first. */
-export const ENCODINGS = { raw: 0, copyRect: 1, cursor: -239, desktopSize: -223, extendedDesktopSize: -308 } as const;
+/**
+ * The encodings that we read, the ones of the picture first. Not the extended size of the desktop: TigerVNC would answer each
+ * request for a whole picture with it first, at the price of a round trip.
+ */
+export const ENCODINGS = {
+  raw: 0,
+  copyRect: 1,
+  cursor: -239,
+  desktopSize: -223,
+  cursorPosition: 0x57_4d_56_66,
+} as const;
 
 /** 32 bits a pixel whose bytes are red, green, blue and one that means nothing. */
 export function setPixelFormat(): Buffer {

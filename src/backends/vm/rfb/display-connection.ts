@@ -10,41 +10,55 @@ import {
   setEncodings,
   setPixelFormat,
 } from "./client-messages.ts";
-import { BYTES_PER_PIXEL, type Cursor, Framebuffer } from "./framebuffer.ts";
+import { type Cursor, Framebuffer } from "./framebuffer.ts";
+import { type Greeting, greet } from "./handshake.ts";
+import { PixelRegion } from "./pixel-region.ts";
+import { readServerMessage, type ScreenNews } from "./server-messages.ts";
 
-const VERSION = "RFB 003.008\n";
-const SECURITY_NONE = 1;
-/** What a hostile display may make us hold: a screen of this size is 256 MiB. */
-const MAX_SIDE = 8_192;
-const MAX_TEXT_BYTES = 1024 * 1024;
-const MAX_CURSOR_SIDE = 512;
+/** The pixels of a part of the screen at one moment: red, green, blue and a byte that means nothing. */
+export interface Picture {
+  readonly width: number;
+  readonly height: number;
+  readonly pixels: Buffer;
+}
 
-/** The other side does not speak RFB as RFC 6143 has it. */
-class RfbViolation extends Error {
-  override readonly name = "RfbViolation";
+/** Someone who waits; told once, with the reason when the connection is over. */
+type Settle = (over?: ToolyardError) => void;
+
+/** A picture that was asked for and is on its way. */
+interface Asked {
+  readonly part: Rectangle;
+  missing: PixelRegion;
+  readonly settle: Settle;
 }
 
 /**
  * A client of a display's own VNC server (RFC 6143), without a password: whoever reaches its socket is let in.
  *
  * It keeps a copy of the screen. Input goes out at once; a picture is asked for whole, so that it shows what is there now.
+ * A server answers several requests with one update when they come close together, so that only one picture is asked for
+ * at a time, and an answer is told by what it covers.
  */
 export class DisplayConnection {
-  readonly framebuffer: Framebuffer;
   readonly name: string;
   /** Settles when the connection is over, with the reason. */
   readonly closed: Promise<Error>;
+  readonly #screen: Framebuffer;
   readonly #channel: Duplex;
-  readonly #reader: ByteReader;
-  #waiting: (() => void)[] = [];
+  #asked: Asked | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
+  readonly #watching = new Set<Settle>();
+  #askedForChange = false;
+  #pointer: { readonly x: number; readonly y: number };
   #over: Error | undefined;
   #becameClosed: (reason: Error) => void = () => {};
 
-  private constructor(channel: Duplex, reader: ByteReader, screen: { width: number; height: number; name: string }) {
+  private constructor(channel: Duplex, { width, height, name }: Greeting) {
     this.#channel = channel;
-    this.#reader = reader;
-    this.framebuffer = new Framebuffer(screen.width, screen.height);
-    this.name = screen.name;
+    this.#screen = new Framebuffer(width, height);
+    // Where an X server puts it first.
+    this.#pointer = { x: Math.floor(width / 2), y: Math.floor(height / 2) };
+    this.name = name;
     this.closed = new Promise((resolve) => (this.#becameClosed = resolve));
   }
 
@@ -60,11 +74,10 @@ export class DisplayConnection {
     signal.addEventListener("abort", abort, { once: true });
     try {
       signal.throwIfAborted();
-      const screen = await greet(channel, reader);
-      const connection = new DisplayConnection(channel, reader, screen);
+      const connection = new DisplayConnection(channel, await greet(channel, reader));
       channel.write(setPixelFormat());
       channel.write(setEncodings(Object.values(ENCODINGS)));
-      void connection.#listen();
+      void connection.#listen(reader);
       return connection;
     } catch (cause) {
       channel.destroy();
@@ -76,29 +89,58 @@ export class DisplayConnection {
     }
   }
 
+  get width(): number {
+    return this.#screen.width;
+  }
+
+  get height(): number {
+    return this.#screen.height;
+  }
+
+  /** The mouse pointer's look, which is in no picture; absent while the display shows none. */
+  get cursor(): Cursor | undefined {
+    return this.#screen.cursor;
+  }
+
+  /** Where the pointer is: where it was put last, by this connection or by a program that the display told of. */
+  get position(): { readonly x: number; readonly y: number } {
+    return this.#pointer;
+  }
+
   /**
-   * Brings a part of the copy, the whole screen by default, up to now.
+   * The screen, or the part of it that is asked for, as it is after all input that was sent before. What lies outside a
+   * screen that has become smaller is left out.
    *
    * @throws ToolyardError `sandbox_dead` when the connection is over; the signal's reason.
    */
-  async refresh(signal: AbortSignal, part?: Rectangle): Promise<void> {
-    const { width, height } = this.framebuffer;
-    await this.#update(framebufferUpdateRequest(part ?? { x: 0, y: 0, width, height }, false), signal);
+  async capture(signal: AbortSignal, part?: Rectangle): Promise<Picture> {
+    signal.throwIfAborted();
+    const turn = this.#queue.then(() => this.#askFor(part, signal));
+    this.#queue = turn.catch(() => {});
+    return turn;
   }
 
-  /** Waits until something on the screen changes, and brings the copy up to it. Throws as `refresh` does. */
+  /**
+   * Waits until something on the screen has changed since it was last captured or watched; a capture meanwhile counts as
+   * one. Throws as `capture` does.
+   */
   async nextChange(signal: AbortSignal): Promise<void> {
-    const { width, height } = this.framebuffer;
-    await this.#update(framebufferUpdateRequest({ x: 0, y: 0, width, height }, true), signal);
+    await this.#wait(signal, (settle) => {
+      this.#watching.add(settle);
+      if (!this.#askedForChange) this.#channel.write(framebufferUpdateRequest(this.#whole(), true));
+      this.#askedForChange = true;
+      return () => this.#watching.delete(settle);
+    });
   }
 
-  /** Moves the pointer with these buttons down; see {@link pointerEvent}. Throws as `refresh` does. */
+  /** Moves the pointer with these buttons down; see {@link pointerEvent}. Throws as `capture` does. */
   pointer(x: number, y: number, buttons: number): void {
     this.#assertOpen();
+    this.#pointer = { x, y };
     this.#channel.write(pointerEvent(x, y, buttons));
   }
 
-  /** Presses or releases a key by its keysym. Throws as `refresh` does. */
+  /** Presses or releases a key by its keysym. Throws as `capture` does. */
   key(keysym: number, down: boolean): void {
     this.#assertOpen();
     this.#channel.write(keyEvent(keysym, down));
@@ -108,194 +150,111 @@ export class DisplayConnection {
     this.#end(new Error("it was closed"));
   }
 
-  #update(request: Buffer, signal: AbortSignal): Promise<void> {
-    this.#assertOpen();
-    return new Promise((resolve, reject) => {
-      const settle = () => {
-        signal.removeEventListener("abort", abort);
-        if (this.#over === undefined) resolve();
-        else reject(this.#toDead());
+  async #askFor(part: Rectangle | undefined, signal: AbortSignal): Promise<Picture> {
+    const wanted = () => (part === undefined ? this.#whole() : inside(part, this.#whole()));
+    let picture: Picture | undefined;
+    await this.#wait(signal, (settle) => {
+      const asked: Asked = {
+        part: wanted(),
+        missing: new PixelRegion(wanted()),
+        settle: (over) => {
+          // Taken in this very turn: the next update is already being read when the caller runs.
+          const { width, height } = wanted();
+          if (over === undefined) picture = { width, height, pixels: this.#screen.crop(wanted()) };
+          settle(over);
+        },
       };
-      const abort = () => {
-        // Its answer still comes, and is then nobody's.
-        const index = this.#waiting.indexOf(settle);
-        if (index >= 0) this.#waiting[index] = () => {};
-        reject(signal.reason);
+      this.#asked = asked;
+      if (asked.missing.isEmpty) asked.settle();
+      else this.#channel.write(framebufferUpdateRequest(wanted(), false));
+      return () => {
+        if (this.#asked === asked) this.#asked = undefined;
       };
-      if (signal.aborted) return reject(signal.reason);
-      signal.addEventListener("abort", abort, { once: true });
-      this.#waiting.push(settle);
-      this.#channel.write(request);
     });
+    return picture ?? { width: 0, height: 0, pixels: Buffer.alloc(0) };
+  }
+
+  /** Runs `start`, which may settle it, and undoes it when that has happened or the signal fires. */
+  async #wait(signal: AbortSignal, start: (settle: Settle) => () => void): Promise<void> {
+    signal.throwIfAborted();
+    this.#assertOpen();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    const undo = start((over) => (over === undefined ? resolve() : reject(over)));
+    try {
+      await promise;
+    } finally {
+      signal.removeEventListener("abort", abort);
+      undo();
+    }
+  }
+
+  #askAgain(resized: boolean): void {
+    const asked = this.#asked;
+    if (asked !== undefined) {
+      // What was asked for may not be there any more: all of the new screen answers it.
+      if (resized) asked.missing = new PixelRegion(this.#whole());
+      this.#channel.write(framebufferUpdateRequest(resized ? this.#whole() : asked.part, !resized));
+    }
+    if (this.#watching.size > 0) this.#channel.write(framebufferUpdateRequest(this.#whole(), !resized));
+    else this.#askedForChange = false;
+  }
+
+  #whole(): Rectangle {
+    return { x: 0, y: 0, width: this.#screen.width, height: this.#screen.height };
   }
 
   #assertOpen(): void {
-    if (this.#over !== undefined) throw this.#toDead();
-  }
-
-  #toDead(): ToolyardError {
-    return new ToolyardError("sandbox_dead", `the display is gone: ${this.#over?.message ?? ""}`);
+    if (this.#over !== undefined) throw toDead(this.#over);
   }
 
   #end(reason: Error): void {
     if (this.#over !== undefined) return;
     this.#over = reason;
     this.#channel.destroy();
-    for (const settle of this.#waiting.splice(0)) settle();
+    const waiting = [...this.#watching, ...(this.#asked === undefined ? [] : [this.#asked.settle])];
+    for (const settle of waiting) settle(toDead(reason));
     this.#becameClosed(reason);
   }
 
-  async #listen(): Promise<void> {
+  async #listen(reader: ByteReader): Promise<void> {
     try {
       for (;;) {
         // oxlint-disable-next-line no-await-in-loop -- one message after another
-        await this.#readMessage();
+        this.#take(await readServerMessage(reader, this.#screen));
       }
     } catch (error) {
       this.#end(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
-  async #readMessage(): Promise<void> {
-    const type = await this.#reader.u8();
-    switch (type) {
-      case 0:
-        return this.#readUpdate();
-      case 1: {
-        // Colours of a palette, which our pixel format has no use for.
-        await this.#reader.bytes(3);
-        await this.#reader.bytes((await this.#reader.u16()) * 6);
-        return;
-      }
-      case 2:
-        // A bell.
-        return;
-      case 3: {
-        await this.#reader.bytes(3);
-        const length = await this.#reader.u32();
-        if (length > MAX_TEXT_BYTES) throw new RfbViolation("a clipboard text is over the cap");
-        await this.#reader.bytes(length);
-        return;
-      }
-      default:
-        throw new RfbViolation(`a message of the unknown type ${type}`);
+  #take({ parts, resized, pointer }: ScreenNews): void {
+    if (pointer !== undefined) this.#pointer = pointer;
+    if (resized || parts.length === 0) {
+      // TigerVNC takes what it tells of the pointer for the answer to all requests, and forgets them, though not what is
+      // still to be sent.
+      this.#askAgain(resized);
+      return;
     }
-  }
-
-  async #readUpdate(): Promise<void> {
-    await this.#reader.bytes(1);
-    const count = await this.#reader.u16();
-    const { width, height } = this.framebuffer;
-    let hasPixels = false;
-    for (let index = 0; index < count; index += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- one rectangle after another
-      if (await this.#readRectangle()) hasPixels = true;
-    }
-    // A pointer that changed its look comes by itself, and answers no request.
-    if (hasPixels) this.#waiting.shift()?.();
-    else if (this.#waiting.length > 0 && (width !== this.framebuffer.width || height !== this.framebuffer.height)) {
-      // What was asked for is not there any more: all of the new screen answers it.
-      const whole = { x: 0, y: 0, width: this.framebuffer.width, height: this.framebuffer.height };
-      this.#channel.write(framebufferUpdateRequest(whole, false));
-    }
-  }
-
-  async #readRectangle(): Promise<boolean> {
-    const header = await this.#reader.bytes(12);
-    const part: Rectangle = {
-      x: header.readUInt16BE(0),
-      y: header.readUInt16BE(2),
-      width: header.readUInt16BE(4),
-      height: header.readUInt16BE(6),
-    };
-    const encoding = header.readInt32BE(8);
-    switch (encoding) {
-      case ENCODINGS.raw: {
-        this.#assertInside(part);
-        this.framebuffer.put(part, await this.#reader.bytes(part.width * part.height * BYTES_PER_PIXEL));
-        return true;
-      }
-      case ENCODINGS.copyRect: {
-        const from = { x: await this.#reader.u16(), y: await this.#reader.u16() };
-        this.#assertInside(part);
-        this.#assertInside({ ...part, ...from });
-        this.framebuffer.copy(from, part);
-        return true;
-      }
-      case ENCODINGS.cursor: {
-        this.framebuffer.cursor = await this.#readCursor(part);
-        return false;
-      }
-      case ENCODINGS.extendedDesktopSize: {
-        const screens = await this.#reader.u8();
-        await this.#reader.bytes(3 + screens * 16);
-        this.#resize(part);
-        return false;
-      }
-      case ENCODINGS.desktopSize: {
-        this.#resize(part);
-        return false;
-      }
-      default:
-        throw new RfbViolation(`the encoding ${encoding}, which was not asked for`);
-    }
-  }
-
-  async #readCursor({ x, y, width, height }: Rectangle): Promise<Cursor | undefined> {
-    if (width > MAX_CURSOR_SIDE || height > MAX_CURSOR_SIDE) throw new RfbViolation("a pointer is over the cap");
-    const pixels = Buffer.from(await this.#reader.bytes(width * height * BYTES_PER_PIXEL));
-    const rowBytes = Math.ceil(width / 8);
-    const mask = await this.#reader.bytes(rowBytes * height);
-    if (width === 0 || height === 0) return undefined;
-    for (let row = 0; row < height; row += 1) {
-      for (let column = 0; column < width; column += 1) {
-        const bit = (mask[row * rowBytes + (column >> 3)] ?? 0) & (0x80 >> (column & 7));
-        pixels[(row * width + column) * BYTES_PER_PIXEL + 3] = bit === 0 ? 0 : 255;
-      }
-    }
-    return { width, height, hotspot: { x, y }, pixels };
-  }
-
-  #resize({ width, height }: Rectangle): void {
-    assertSize(width, height);
-    this.framebuffer.resize(width, height);
-  }
-
-  #assertInside(part: Rectangle): void {
-    if (!this.framebuffer.holds(part)) throw new RfbViolation("a rectangle outside the screen");
+    this.#askedForChange = false;
+    for (const settle of this.#watching) settle();
+    this.#watching.clear();
+    const asked = this.#asked;
+    if (asked === undefined) return;
+    for (const part of parts) asked.missing.subtract(part);
+    if (!asked.missing.isEmpty) return;
+    this.#asked = undefined;
+    asked.settle();
   }
 }
 
-async function greet(channel: Duplex, reader: ByteReader): Promise<{ width: number; height: number; name: string }> {
-  const version = (await reader.bytes(VERSION.length)).toString("latin1");
-  if (!/^RFB 003\.00[378]\n$/.test(version)) throw new RfbViolation("it is no VNC server");
-  if (version !== VERSION) throw new RfbViolation(`it speaks ${version.trim()}, and 003.008 is needed`);
-  channel.write(VERSION);
-  const offered = [...(await reader.bytes(await reader.u8()))];
-  if (offered.length === 0) throw new RfbViolation(await readReason(reader));
-  if (!offered.includes(SECURITY_NONE)) throw new RfbViolation("it wants a password");
-  channel.write(Buffer.from([SECURITY_NONE]));
-  if ((await reader.u32()) !== 0) throw new RfbViolation(await readReason(reader));
-  // Shared: viewers stay.
-  channel.write(Buffer.from([1]));
-  const width = await reader.u16();
-  const height = await reader.u16();
-  assertSize(width, height);
-  await reader.bytes(16);
-  return { width, height, name: await readText(reader) };
+function inside(part: Rectangle, whole: Rectangle): Rectangle {
+  const x = Math.min(part.x, whole.width);
+  const y = Math.min(part.y, whole.height);
+  return { x, y, width: Math.min(part.width, whole.width - x), height: Math.min(part.height, whole.height - y) };
 }
 
-async function readReason(reader: ByteReader): Promise<string> {
-  return `it refuses: ${await readText(reader)}`;
-}
-
-async function readText(reader: ByteReader): Promise<string> {
-  const length = await reader.u32();
-  if (length > 4_096) throw new RfbViolation("a text is over the cap");
-  return (await reader.bytes(length)).toString("utf8");
-}
-
-function assertSize(width: number, height: number): void {
-  if (width < 1 || height < 1 || width > MAX_SIDE || height > MAX_SIDE)
-    throw new RfbViolation(`a screen of ${width}x${height}`);
+function toDead(reason: Error): ToolyardError {
+  return new ToolyardError("sandbox_dead", `the display is gone: ${reason.message}`);
 }
