@@ -36,6 +36,11 @@ export class CallEvents {
     if (this.#bus.watched && text !== "") this.#emit("call.output", call, { stream, text });
   }
 
+  /** Takes an event that the call's tool tells. */
+  told(call: Call, type: EventType, data: Facts): void {
+    if (this.#bus.watched) this.#emit(type, call, toBounded(data));
+  }
+
   abandoned(call: Call): void {
     if (this.#bus.watched) this.#emit("call.abandoned", call, {});
   }
@@ -65,7 +70,7 @@ export class CallEvents {
       worker_id: caller.workerId,
       session_id: call.lease?.record.id,
       resource: call.entry.resourceType ?? undefined,
-      actor: undefined,
+      actor: call.actor,
       call_id: call.id,
       parent_id: within?.id,
       trace_id: call.traceId,
