@@ -1,0 +1,113 @@
+import { ToolyardError } from "../../../core/errors.ts";
+import { toSearchedText } from "../index/writer.ts";
+import { type Hit, rankByTerms, type WeightedTerms } from "../ranking/bm25.ts";
+import { widenQuery } from "../ranking/feedback.ts";
+import { fuse, type FusedHit, type RankedList } from "../ranking/fuse.ts";
+import { analyze, countTerms } from "../text/analyze.ts";
+import type { DocumentRow } from "../index/reader.ts";
+import type { SourcePart } from "./sources.ts";
+
+/** The ways to find a chunk. */
+export const RETRIEVERS = ["bm25", "feedback"] as const;
+export type Retriever = (typeof RETRIEVERS)[number];
+
+/** What is looked for. */
+export interface SearchRequest {
+  readonly query: string;
+  readonly topK: number;
+  readonly retrievers: readonly Retriever[];
+  /** At most one chunk of a document. */
+  readonly perDocument: boolean;
+  /** Values that a document's metadata must have. */
+  readonly filter: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** A chunk that was found, in full. */
+export interface FoundChunk {
+  readonly hit: FusedHit;
+  readonly collection: string;
+  readonly shared: boolean;
+  readonly document: DocumentRow;
+  readonly ordinal: number;
+  readonly heading: string | null;
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** How many each retriever finds at least, for the ranks to be put together. */
+const MIN_CANDIDATES = 100;
+/** Feedback learns nothing from a handful of chunks. */
+const MIN_FEEDBACK_CHUNKS = 50;
+
+/** Searches the parts for a query; synchronous, so that it sees one state of them. */
+export function retrieve(parts: readonly SourcePart[], request: SearchRequest): FoundChunk[] {
+  const { topK, retrievers, perDocument, filter } = request;
+  const terms = countTerms(analyze(request.query));
+  // What is left out afterwards must not leave too few.
+  const isSelective = filter !== undefined && Object.keys(filter).length > 0;
+  const candidates = isSelective ? Number.MAX_SAFE_INTEGER : Math.max(MIN_CANDIDATES, perDocument ? topK * 4 : topK);
+  const lists = retrievers.map((retriever): RankedList => {
+    return { retriever, weight: 1, hits: rank(parts, retriever, terms, candidates) };
+  });
+  const fused = fuse(lists, candidates);
+  const found: FoundChunk[] = [];
+  const seen = new Set<string>();
+  for (const hit of fused) {
+    if (found.length === topK) break;
+    const chunk = readHit(parts, hit);
+    const key = `${hit.part} ${chunk.document.document}`;
+    if (perDocument && seen.has(key)) continue;
+    if (filter !== undefined && !matches(chunk.document, filter)) continue;
+    seen.add(key);
+    found.push(chunk);
+  }
+  return found;
+}
+
+function rank(parts: readonly SourcePart[], retriever: Retriever, terms: WeightedTerms, limit: number): Hit[] {
+  switch (retriever) {
+    case "bm25":
+      return rankByTerms(parts, terms, limit);
+    case "feedback": {
+      const first = rankByTerms(parts, terms, limit);
+      const chunks = parts.reduce((sum, { view }) => sum + view.chunks, 0);
+      if (chunks < MIN_FEEDBACK_CHUNKS) return first;
+      const widened = widenQuery(parts, terms, first, (hit) => {
+        const { document, heading, text } = readHit(parts, { ...hit, ranks: {} });
+        return analyze(toSearchedText(document.title, heading, text));
+      });
+      return rankByTerms(parts, widened, limit);
+    }
+  }
+}
+
+function readHit(parts: readonly SourcePart[], hit: FusedHit): FoundChunk {
+  const part = parts[hit.part];
+  const chunk = part?.reader.chunk(hit.chunk);
+  const document = chunk && part?.reader.documentByNumber(chunk.document);
+  if (part === undefined || chunk === undefined || document === undefined) {
+    throw new ToolyardError("internal_error", "The index names a chunk that is not there");
+  }
+  return {
+    hit,
+    collection: part.collection,
+    shared: part.shared,
+    document,
+    ordinal: chunk.ordinal,
+    heading: chunk.heading,
+    start: chunk.start_at,
+    end: chunk.end_at,
+    text: part.reader.text(chunk.document, chunk.start_at, chunk.end_at),
+  };
+}
+
+/** Whether the metadata has every value, or one of them where several are given. */
+export function matches({ metadata }: DocumentRow, filter: Readonly<Record<string, unknown>>): boolean {
+  const fields: unknown = metadata === null ? {} : JSON.parse(metadata);
+  return Object.entries(filter).every(([key, wanted]) => {
+    const value: unknown = typeof fields === "object" && fields !== null ? Reflect.get(fields, key) : undefined;
+    const choices: readonly unknown[] = Array.isArray(wanted) ? wanted : [wanted];
+    return Array.isArray(value) ? choices.some((choice) => value.includes(choice)) : choices.includes(value);
+  });
+}
