@@ -69,6 +69,16 @@ export class Hands {
     this.#driver.key(keysym, down);
   }
 
+  /**
+   * Makes the display's keyboard the one in use, by a tap of shift. An X server copies a keyboard's keymap at its first key after
+   * another's, and a key that was added for that very character would be lost in it.
+   */
+  wakeKeyboard(): void {
+    if (this.#keys.size > 0) return;
+    this.key(KEYSYMS.shift, true);
+    this.key(KEYSYMS.shift, false);
+  }
+
   /** Does something with keys held, in their order, and lets go of those that were not held before, whatever happens. */
   async holding<T>(keysyms: readonly number[], work: () => Promise<T> | T): Promise<T> {
     const pressed = keysyms.filter((keysym) => !this.#keys.has(keysym));

@@ -2,14 +2,18 @@ import { ToolyardError } from "../../../core/errors.ts";
 import { isOnUsKeyboard, toKeysym } from "../keys/keysyms.ts";
 import type { ActionDriver } from "./action-driver.ts";
 import type { Hands } from "./hands.ts";
+import { settle, type Settling } from "./settle.ts";
 
 /**
  * How many characters outside the layout are typed before the keys that they were given are taken back. A display gives each a
  * spare key of its keymap and then has none left (TigerVNC 1.12 after 22), and drops what comes after without a word.
  */
-const MAX_SPARE_KEYS = 14;
-/** What programs are given to look up the keys that they were sent, before those come to mean something else. */
-const LOOK_UP_MS = 150;
+const MAX_SPARE_KEYS = 18;
+/**
+ * When programs have looked up the keys that they were sent, as far as can be seen: they ask for the keymap as it is when they
+ * get to it, not as it was, so that a key that means something else by then would be read as that.
+ */
+const LOOKED_UP: Settling = { quietMs: 400, maxMs: 2_500 };
 
 /** Types text by keys, whatever its script is. */
 export class Typist {
@@ -31,6 +35,7 @@ export class Typist {
   async type(text: string, delayMs: number, signal: AbortSignal): Promise<void> {
     const keysyms = toTypedKeys(text);
     this.#assertRoom(keysyms);
+    if (keysyms.some((keysym) => !isOnUsKeyboard(keysym))) this.#hands.wakeKeyboard();
     for (const keysym of keysyms) {
       signal.throwIfAborted();
       // oxlint-disable-next-line no-await-in-loop -- one character after another
@@ -60,9 +65,10 @@ export class Typist {
     if (isOnUsKeyboard(keysym) || this.#spare.has(keysym)) return;
     if (this.#spare.size >= MAX_SPARE_KEYS) {
       await this.#driver.capture(signal, { x: 0, y: 0, width: 1, height: 1 });
-      await this.#driver.sleep(LOOK_UP_MS, signal);
+      await settle(this.#driver, LOOKED_UP, signal);
       await this.#driver.freeKeys?.(signal);
       this.#spare.clear();
+      this.#hands.wakeKeyboard();
     }
     this.#spare.add(keysym);
   }

@@ -46,10 +46,12 @@ export async function encodePicture(picture: Picture, options: PictureOptions): 
   const load = await loadSharp();
   const { format, quality } = options;
   const { width, height } = options.size ?? picture;
-  let image = load(picture.pixels, {
-    raw: { width: picture.width, height: picture.height, channels: 4 },
-  }).removeAlpha();
-  if (width !== picture.width || height !== picture.height) image = image.resize(width, height, { fit: "fill" });
+  const isScaled = width !== picture.width || height !== picture.height;
+  // The byte that means nothing would be opacity while sharp scales, and 0 of it leaves no colour.
+  if (isScaled) for (let offset = 3; offset < picture.pixels.length; offset += 4) picture.pixels[offset] = 255;
+  const raw = { width: picture.width, height: picture.height, channels: 4 } as const;
+  let image = load(picture.pixels, { raw }).removeAlpha();
+  if (isScaled) image = image.resize(width, height, { fit: "fill" });
   switch (format) {
     case "png":
       // Effort goes into time and hardly into size: a screen is mostly flat.
