@@ -20,6 +20,7 @@ export class Asciicast {
   readonly #lines: string[] = [];
   #bytes = 0;
   #complete = true;
+  #full = false;
 
   constructor(head: AsciicastHead, maxBytes: number) {
     this.#head = head;
@@ -41,7 +42,7 @@ export class Asciicast {
 
   /** Notes that output is missing from here on, or was left out here. */
   gap(timeMs: number, why: string): void {
-    if (this.#complete || this.#bytes < this.#maxBytes) this.#add(timeMs, "m", why);
+    this.#add(timeMs, "m", why);
     this.#complete = false;
   }
 
@@ -60,15 +61,14 @@ export class Asciicast {
   }
 
   #add(timeMs: number, code: Code, data: string): void {
-    if (this.#bytes >= this.#maxBytes) return;
-    const line = JSON.stringify([Math.max(0, Math.round(timeMs)) / 1000, code, data]);
-    if (this.#bytes + line.length > this.#maxBytes) {
-      this.#bytes = this.#maxBytes;
-      this.#complete = false;
-      this.#lines.push(JSON.stringify([Math.max(0, Math.round(timeMs)) / 1000, "m", "the recording is full"]));
-      return;
-    }
+    if (this.#full) return;
+    const second = Math.max(0, Math.round(timeMs)) / 1000;
+    const line = JSON.stringify([second, code, data]);
     this.#bytes += line.length;
-    this.#lines.push(line);
+    if (this.#bytes > this.#maxBytes) {
+      this.#full = true;
+      this.#complete = false;
+      this.#lines.push(JSON.stringify([second, "m", "the recording is full"]));
+    } else this.#lines.push(line);
   }
 }

@@ -1,5 +1,6 @@
-import type { Terminal as Emulator } from "@xterm/headless";
-import type { SerializeAddon } from "@xterm/addon-serialize";
+import { createRequire } from "node:module";
+import type * as serialize from "@xterm/addon-serialize";
+import type * as headless from "@xterm/headless";
 import type { TerminalScreen } from "../../core/terminal.ts";
 
 export interface ScreenOptions {
@@ -16,30 +17,39 @@ export interface ScreenOptions {
 const RESET = "\u001bc";
 const MAX_TITLE = 200;
 
+/** Not `import`: Node takes the packages' CommonJS and tsx their ES modules, whose exports are named otherwise. */
+const load = createRequire(import.meta.url);
+
+/** Loads the emulator on its first use, so that a server without terminals never does. */
+function loadEmulator() {
+  const { Terminal } = load("@xterm/headless") as typeof headless; // as its types say
+  const { SerializeAddon } = load("@xterm/addon-serialize") as typeof serialize;
+  return { Terminal, SerializeAddon };
+}
+
 /**
  * What a terminal shows, kept by an emulator: a viewer that comes back is given this in place of all that was ever written,
  * of which a part is gone, and whose questions its own terminal would answer a second time.
  */
 export class Screen {
-  readonly #emulator: Emulator;
-  readonly #serializer: SerializeAddon;
+  readonly #emulator: headless.Terminal;
+  readonly #serializer: serialize.SerializeAddon;
 
-  private constructor(emulator: Emulator, serializer: SerializeAddon) {
+  private constructor(emulator: headless.Terminal, serializer: serialize.SerializeAddon) {
     this.#emulator = emulator;
     this.#serializer = serializer;
   }
 
-  /** Loads the emulator on its first use, so that a server without terminals never does. */
-  static async open(options: ScreenOptions): Promise<Screen> {
-    const [headless, serialize] = await Promise.all([import("@xterm/headless"), import("@xterm/addon-serialize")]);
-    const emulator = new headless.default.Terminal({
+  static open(options: ScreenOptions): Screen {
+    const { Terminal, SerializeAddon } = loadEmulator();
+    const emulator = new Terminal({
       cols: options.columns,
       rows: options.rows,
       scrollback: options.scrollbackLines,
       allowProposedApi: true,
       logLevel: "off",
     });
-    const serializer = new serialize.default.SerializeAddon();
+    const serializer = new SerializeAddon();
     // The addon asks for the browser's terminal by its type, and for the part that both have in fact.
     emulator.loadAddon(serializer as never);
     emulator.onData(options.onReply);

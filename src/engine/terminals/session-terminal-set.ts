@@ -71,7 +71,7 @@ export class SessionTerminalSet {
         },
         signal,
       );
-      const terminal = await Terminal.open(process, mark, this.#deps, false);
+      const terminal = Terminal.open(process, mark, this.#deps, false);
       this.#add(terminal);
       const { pid } = process;
       const url = `/ws/term/${encodeURIComponent(this.#record.id)}?terminal=${terminal.id}`;
@@ -145,8 +145,7 @@ export class SessionTerminalSet {
       const mark = parseTerminalCommand(process.command);
       if (mark === undefined || this.#terminals.has(mark.id)) continue;
       this.#lastNumber = Math.max(this.#lastNumber, Number(mark.id.slice(1)));
-      // oxlint-disable-next-line no-await-in-loop -- one or two, and in the order of their start
-      this.#add(await Terminal.open(process, mark, this.#deps, true));
+      this.#add(Terminal.open(process, mark, this.#deps, true));
     }
   }
 

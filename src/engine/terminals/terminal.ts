@@ -74,16 +74,11 @@ export class Terminal {
   }
 
   /** Shows a process; one that was `taken` over from an earlier server has written already. */
-  static async open(
-    process: SandboxProcess,
-    mark: TerminalMark,
-    deps: TerminalDeps,
-    taken: boolean,
-  ): Promise<Terminal> {
+  static open(process: SandboxProcess, mark: TerminalMark, deps: TerminalDeps, taken: boolean): Terminal {
     // Only there once the emulator is, whose listeners it has.
     const made: { terminal?: Terminal } = {};
     const { columns, rows } = mark;
-    const screen = await Screen.open({
+    const screen = Screen.open({
       columns,
       rows,
       scrollbackLines: deps.limits.terminalScrollbackLines,
