@@ -119,6 +119,10 @@ describe("the connection to a display", () => {
     const over = new AbortController();
     const given = connection.capture(over.signal);
     await settle();
+    const behind = new AbortController();
+    const queued = connection.capture(behind.signal);
+    behind.abort(new Error("too long"));
+    await expect(queued).rejects.toThrow("too long");
     over.abort(new Error("enough"));
     await expect(given).rejects.toThrow("enough");
     display.onRequest = answer;

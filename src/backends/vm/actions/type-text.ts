@@ -9,6 +9,7 @@ import { settle, type Settling } from "./settle.ts";
  * spare key of its keymap and then has none left (TigerVNC 1.12 after 22), and drops what comes after without a word.
  */
 const MAX_SPARE_KEYS = 18;
+const FLUSH_EVERY = 100;
 /**
  * When programs have looked up the keys that they were sent, as far as can be seen: they ask for the keymap as it is when they
  * get to it, not as it was, so that a key that means something else by then would be read as that.
@@ -36,8 +37,9 @@ export class Typist {
     const keysyms = toTypedKeys(text);
     this.#assertRoom(keysyms);
     if (keysyms.some((keysym) => !isOnUsKeyboard(keysym))) this.#hands.wakeKeyboard();
-    for (const keysym of keysyms) {
-      signal.throwIfAborted();
+    for (const [index, keysym] of keysyms.entries()) {
+      // oxlint-disable-next-line no-await-in-loop -- the display is to keep up, and the signal to be heard
+      if (index % FLUSH_EVERY === FLUSH_EVERY - 1) await this.#flush(signal);
       // oxlint-disable-next-line no-await-in-loop -- one character after another
       await this.#makeRoomFor(keysym, signal);
       this.#hands.key(keysym, true);
@@ -61,10 +63,14 @@ export class Typist {
     );
   }
 
+  async #flush(signal: AbortSignal): Promise<void> {
+    await this.#driver.capture(signal, { x: 0, y: 0, width: 1, height: 1 });
+  }
+
   async #makeRoomFor(keysym: number, signal: AbortSignal): Promise<void> {
     if (isOnUsKeyboard(keysym) || this.#spare.has(keysym)) return;
     if (this.#spare.size >= MAX_SPARE_KEYS) {
-      await this.#driver.capture(signal, { x: 0, y: 0, width: 1, height: 1 });
+      await this.#flush(signal);
       await settle(this.#driver, LOOKED_UP, signal);
       await this.#driver.freeKeys?.(signal);
       this.#spare.clear();

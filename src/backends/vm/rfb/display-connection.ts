@@ -117,7 +117,15 @@ export class DisplayConnection {
     signal.throwIfAborted();
     const turn = this.#queue.then(() => this.#askFor(part, signal));
     this.#queue = turn.catch(() => {});
-    return turn;
+    // Those before it in the queue have signals of their own.
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      return await Promise.race([turn, aborted]);
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
   }
 
   /**
