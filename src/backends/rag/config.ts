@@ -1,5 +1,7 @@
 import { z } from "zod";
+import type { ChunkSize } from "./chunk/chunk-text.ts";
 import type { PrepareOptions } from "./read/prepare.ts";
+import { RETRIEVERS } from "./search/retrieve.ts";
 
 const Limit = (maximum: number) => z.int().min(1).max(maximum);
 
@@ -12,6 +14,8 @@ export const CollectionName = z
 export const RagConfig = z.strictObject({
   /** The collection that calls mean when they name none. */
   default_collection: CollectionName.default("default"),
+  /** The rankings that a search puts together when it does not say. */
+  retrievers: z.array(z.enum(RETRIEVERS)).min(1).default(["feedback", "lsa"]),
   /** Results when the call does not say. */
   default_top_k: Limit(100).default(5),
   max_top_k: Limit(10_000).default(100),
@@ -33,12 +37,14 @@ export type RagConfig = z.infer<typeof RagConfig>;
 
 /** How documents are cut and bounded by a config. */
 export function toPrepareOptions({ chunk_tokens, overlap_tokens, max_document_mib }: RagConfig): PrepareOptions {
+  return { size: toChunkSize(chunk_tokens, overlap_tokens), maxCharacters: max_document_mib * 1024 * 1024 };
+}
+
+/** Chunks of up to so many tokens. */
+export function toChunkSize(maxTokens: number, overlapTokens: number): ChunkSize {
   return {
-    size: {
-      maxTokens: chunk_tokens,
-      minTokens: Math.floor(chunk_tokens / 5),
-      overlapTokens: Math.min(overlap_tokens, Math.floor(chunk_tokens / 2)),
-    },
-    maxCharacters: max_document_mib * 1024 * 1024,
+    maxTokens,
+    minTokens: Math.min(400, Math.floor(maxTokens / 5)),
+    overlapTokens: Math.min(overlapTokens, Math.floor(maxTokens / 2)),
   };
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { CollectionName } from "./config.ts";
+import { FUSIONS } from "./ranking/fuse.ts";
 import { RETRIEVERS } from "./search/retrieve.ts";
 
 const Id = z.string().min(1).max(1_024);
@@ -18,6 +19,10 @@ const SearchOptions = {
     .max(RETRIEVERS.length)
     .optional()
     .describe("Which rankings to put together; the server's choice by default."),
+  fusion: z
+    .enum(FUSIONS)
+    .default("score")
+    .describe("Put rankings together by relative scores, or by reciprocal ranks."),
   per_document: z.boolean().default(false).describe("At most one chunk of each document."),
   filter: Metadata.optional().describe("Values that a document's metadata must have; a list allows any of its values."),
 };

@@ -32,7 +32,7 @@ export class SearchTools {
     return this.#withSources(options, context, async (sources) => {
       const retrievers = this.#choose(options);
       const found = readSources(sources, (parts) => this.#retrieve(parts, query, options, retrievers));
-      return { query, context: toContext(found), results: found.map(toHit), retrievers };
+      return { query, context: toContext(found), results: found, retrievers };
     });
   }
 
@@ -69,7 +69,7 @@ export class SearchTools {
         }
         const found = readSources(sources, (parts) => this.#retrieve(parts, query, options, retrievers));
         contexts.push(toContext(found));
-        results.push(found.map(toHit));
+        results.push(found);
       }
       if (errors.length === queries.length) {
         throw new ToolyardError("all_failed", "no query could be answered", { details: { errors } });
@@ -81,15 +81,15 @@ export class SearchTools {
   #retrieve(
     parts: readonly SourcePart[],
     query: string,
-    { top_k: topK, per_document: perDocument, filter }: SearchOptions,
+    { top_k: topK, fusion, per_document: perDocument, filter }: SearchOptions,
     retrievers: readonly Retriever[],
-  ): FoundChunk[] {
-    const request = { query, topK: topK ?? this.#config.default_top_k, retrievers, perDocument, filter };
-    return retrieve(parts, request);
+  ): SearchHit[] {
+    const request = { query, topK: topK ?? this.#config.default_top_k, retrievers, fusion, perDocument, filter };
+    return retrieve(parts, request).map(toHit);
   }
 
   #choose({ retrievers }: SearchOptions): Retriever[] {
-    return [...new Set(retrievers ?? (["feedback"] as const))];
+    return [...new Set(retrievers ?? this.#config.retrievers)];
   }
 
   async #withSources<T>(
@@ -117,8 +117,8 @@ export class SearchTools {
 }
 
 /** The chunks as one text, as the known implementation joins them. */
-function toContext(found: readonly FoundChunk[]): string {
-  return found.map(({ document, text }) => `[${document.title ?? document.id}]\n${text}`).join("\n---\n");
+function toContext(found: readonly SearchHit[]): string {
+  return found.map(({ title, document_id: id, text }) => `[${title ?? id}]\n${text}`).join("\n---\n");
 }
 
 function toHit({ hit, document, ...chunk }: FoundChunk, index: number): SearchHit {
@@ -134,7 +134,7 @@ function toHit({ hit, document, ...chunk }: FoundChunk, index: number): SearchHi
     heading: chunk.heading,
     start: chunk.start,
     end: chunk.end,
-    text: chunk.text,
+    text: chunk.text(),
     metadata: document.metadata === null ? null : JSON.parse(document.metadata),
     retrievers: hit.ranks,
   };

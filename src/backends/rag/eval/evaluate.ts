@@ -3,6 +3,7 @@ import { indexDocuments } from "../index-documents.ts";
 import type { PrepareOptions } from "../read/prepare.ts";
 import { retrieve, type Retriever } from "../search/retrieve.ts";
 import { readSources } from "../search/sources.ts";
+import type { Fusion } from "../ranking/fuse.ts";
 import type { TestCollection } from "./collection.ts";
 import { type QueryScores, scoreRanking } from "./metrics.ts";
 
@@ -32,13 +33,14 @@ export function evaluate(
   index: CollectionIndex,
   { queries, judgements }: TestCollection,
   retrievers: readonly Retriever[],
+  fusion: Fusion = "score",
 ): QueryScores[] {
   const scores: QueryScores[] = [];
   for (const [id, grades] of judgements) {
     const query = queries.get(id);
     if (query === undefined) continue;
     const found = readSources([{ name: "eval", shared: index, own: undefined }], (parts) =>
-      retrieve(parts, { query, topK: DEPTH, retrievers, perDocument: true, filter: undefined }),
+      retrieve(parts, { query, topK: DEPTH, retrievers, fusion, perDocument: true, filter: undefined }),
     );
     const ranking = found.map(({ document }) => document.id);
     scores.push(scoreRanking(ranking, grades));

@@ -1,3 +1,5 @@
+import { seededRandom } from "../seeded-random.ts";
+
 /** How well one query was answered. */
 export interface QueryScores {
   readonly averagePrecision: number;
@@ -73,15 +75,4 @@ export function estimateMean(values: readonly number[], resamples = 2_000): Esti
   }).sort();
   const at = (share: number): number => means[Math.min(resamples - 1, Math.floor(share * resamples))] ?? 0;
   return { mean: values.reduce((sum, value) => sum + value, 0) / count, low: at(0.025), high: at(0.975) };
-}
-
-/** Numbers from 0 to 1 that follow from the seed (mulberry32). */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

@@ -2,6 +2,7 @@ import { type Database, openDatabase } from "./database.ts";
 import { chooseMerge, discardStaged, mergeSegments, purge, shrink } from "./maintenance.ts";
 import type { PostingsCache } from "./postings-cache.ts";
 import { IndexReader } from "./reader.ts";
+import { SemanticIndex } from "../lsa/semantic-index.ts";
 import { TimeSlice } from "../time-slice.ts";
 import { IndexWriter } from "./writer.ts";
 import { lockForWriting } from "./writer-lock.ts";
@@ -14,6 +15,7 @@ import { lockForWriting } from "./writer-lock.ts";
 export class CollectionIndex {
   readonly path: string;
   readonly reader: IndexReader;
+  readonly semantic: SemanticIndex;
   readonly #database: Database;
   #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
@@ -23,6 +25,7 @@ export class CollectionIndex {
     this.path = path;
     this.#database = database;
     this.reader = new IndexReader(database, cache);
+    this.semantic = new SemanticIndex(database);
   }
 
   static async open(path: string, cache: PostingsCache): Promise<CollectionIndex> {
@@ -103,6 +106,7 @@ export class CollectionIndex {
       // oxlint-disable-next-line no-await-in-loop
       await purge(this.#database, next, slice);
     }
+    await this.semantic.refresh(this.reader.snapshot().segments, slice);
     shrink(this.#database);
   }
 }

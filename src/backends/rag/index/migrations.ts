@@ -65,4 +65,18 @@ export const MIGRATIONS: readonly string[] = [
     model TEXT NOT NULL, digest BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (model, digest)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- What latent semantic analysis learned, and each segment's vectors by it; both can be made again from the postings.
+  CREATE TABLE semantic_models (
+    model INTEGER PRIMARY KEY AUTOINCREMENT,
+    rank INTEGER NOT NULL,
+    chunks INTEGER NOT NULL,
+    terms TEXT NOT NULL,
+    weights BLOB NOT NULL,
+    basis BLOB NOT NULL
+  ) STRICT;
+  CREATE TABLE semantic_vectors (
+    model INTEGER NOT NULL, segment INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (model, segment)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

@@ -2,13 +2,15 @@ import { ToolyardError } from "../../../core/errors.ts";
 import { toSearchedText } from "../index/writer.ts";
 import { type Hit, rankByTerms, type WeightedTerms } from "../ranking/bm25.ts";
 import { widenQuery } from "../ranking/feedback.ts";
-import { fuse, type FusedHit, type RankedList } from "../ranking/fuse.ts";
+import { fuse, type FusedHit, type Fusion, type RankedList } from "../ranking/fuse.ts";
 import { analyze, countTerms } from "../text/analyze.ts";
 import type { DocumentRow } from "../index/reader.ts";
+import { foldQuery } from "../lsa/semantic-model.ts";
+import { rankByVectors } from "../ranking/vectors.ts";
 import type { SourcePart } from "./sources.ts";
 
 /** The ways to find a chunk. */
-export const RETRIEVERS = ["bm25", "feedback"] as const;
+export const RETRIEVERS = ["bm25", "feedback", "lsa"] as const;
 export type Retriever = (typeof RETRIEVERS)[number];
 
 /** What is looked for. */
@@ -16,6 +18,7 @@ export interface SearchRequest {
   readonly query: string;
   readonly topK: number;
   readonly retrievers: readonly Retriever[];
+  readonly fusion: Fusion;
   /** At most one chunk of a document. */
   readonly perDocument: boolean;
   /** Values that a document's metadata must have. */
@@ -32,8 +35,12 @@ export interface FoundChunk {
   readonly heading: string | null;
   readonly start: number;
   readonly end: number;
-  readonly text: string;
+  /** Reads its text, which must be done inside the search's own read. */
+  text(): string;
 }
+
+/** How much each counts when several are put together: what is built in is weaker at meanings than at words. */
+const WEIGHTS: Readonly<Record<Retriever, number>> = { bm25: 1, feedback: 1, lsa: 0.3 };
 
 /** How many each retriever finds at least, for the ranks to be put together. */
 const MIN_CANDIDATES = 100;
@@ -48,9 +55,9 @@ export function retrieve(parts: readonly SourcePart[], request: SearchRequest): 
   const isSelective = filter !== undefined && Object.keys(filter).length > 0;
   const candidates = isSelective ? Number.MAX_SAFE_INTEGER : Math.max(MIN_CANDIDATES, perDocument ? topK * 4 : topK);
   const lists = retrievers.map((retriever): RankedList => {
-    return { retriever, weight: 1, hits: rank(parts, retriever, terms, candidates) };
+    return { retriever, weight: WEIGHTS[retriever], hits: rank(parts, retriever, terms, candidates) };
   });
-  const fused = fuse(lists, candidates);
+  const fused = fuse(lists, candidates, request.fusion);
   const found: FoundChunk[] = [];
   const seen = new Set<string>();
   for (const hit of fused) {
@@ -75,11 +82,26 @@ function rank(parts: readonly SourcePart[], retriever: Retriever, terms: Weighte
       if (chunks < MIN_FEEDBACK_CHUNKS) return first;
       const widened = widenQuery(parts, terms, first, (hit) => {
         const { document, heading, text } = readHit(parts, { ...hit, ranks: {} });
-        return analyze(toSearchedText(document.title, heading, text));
+        return analyze(toSearchedText(document.title, heading, text()));
       });
       return rankByTerms(parts, widened, limit);
     }
+    case "lsa":
+      return rankBySemantics(parts, terms, limit);
   }
+}
+
+/** Each index has learned a space of its own, so the query goes into each. */
+function rankBySemantics(parts: readonly SourcePart[], terms: WeightedTerms, limit: number): Hit[] {
+  const queries = new Map<SourcePart["semantic"], Float32Array | undefined>();
+  return rankByVectors(parts, limit, ({ semantic, view }) => {
+    const model = semantic.model();
+    const chunks = model && semantic.vectors(model, view.segment);
+    if (model === undefined || chunks === undefined) return undefined;
+    if (!queries.has(semantic)) queries.set(semantic, foldQuery(terms, model));
+    const query = queries.get(semantic);
+    return query && { query, chunks };
+  });
 }
 
 function readHit(parts: readonly SourcePart[], hit: FusedHit): FoundChunk {
@@ -98,7 +120,7 @@ function readHit(parts: readonly SourcePart[], hit: FusedHit): FoundChunk {
     heading: chunk.heading,
     start: chunk.start_at,
     end: chunk.end_at,
-    text: part.reader.text(chunk.document, chunk.start_at, chunk.end_at),
+    text: () => part.reader.text(chunk.document, chunk.start_at, chunk.end_at),
   };
 }
 
