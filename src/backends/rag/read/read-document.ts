@@ -23,7 +23,13 @@ export interface ReadDocument {
 /** Reads one format; its library is loaded by the first document that needs it. */
 export type FormatReader = (content: string | Uint8Array) => Promise<Omit<ReadDocument, "mediaType">>;
 
-const READERS: Readonly<Record<string, () => Promise<FormatReader>>> = {};
+const OFFICE = "application/vnd.openxmlformats-officedocument";
+const READERS: Readonly<Record<string, () => Promise<FormatReader>>> = {
+  "text/html": async () => (await import("./html.ts")).readHtml,
+  "application/pdf": async () => (await import("./pdf.ts")).readPdf,
+  [`${OFFICE}.wordprocessingml.document`]: async () => (await import("./docx.ts")).readDocx,
+  [`${OFFICE}.spreadsheetml.sheet`]: async () => (await import("./xlsx.ts")).readXlsx,
+};
 
 /**
  * Reads a document's text.
