@@ -14,7 +14,7 @@ const FLUSH_EVERY = 100;
  * When programs have looked up the keys that they were sent, as far as can be seen: they ask for the keymap as it is when they
  * get to it, not as it was, so that a key that means something else by then would be read as that.
  */
-const LOOKED_UP: Settling = { quietMs: 400, maxMs: 2_500 };
+const LOOKED_UP: Settling = { quietMs: 900, maxMs: 4_000 };
 
 /** Types text by keys, whatever its script is. */
 export class Typist {
