@@ -25,6 +25,8 @@ export interface LifecycleContext {
   readonly logger: Logger;
   /** Aborted at the hook's deadline, when nobody waits for it any more, and on shutdown. */
   readonly signal: AbortSignal;
+  /** Tells the event log what a session's hook did; absent in hooks of no session, and in a worker thread. */
+  readonly emit?: (<T extends ToldByTools>(type: T, data: EventData[T]) => void) | undefined;
 }
 
 /** What `initialize` is told of the session it makes. */

@@ -1,6 +1,6 @@
 import type { ToolContext } from "./context.ts";
 import { ToolyardError } from "./errors.ts";
-import type { SandboxFiles } from "./sandbox-files.ts";
+import type { SandboxInstance } from "./runtime.ts";
 import type { SessionTerminals, TerminalStatus } from "./terminal.ts";
 import {
   IdParams,
@@ -18,19 +18,19 @@ import {
 import { type Input, tool } from "./tool.ts";
 
 /**
- * `terminal:*`, for every backend whose sessions have a sandbox: `scanTools(…, new TerminalTools(…))`.
+ * `terminal:*`, for every backend whose sessions have a sandbox.
  *
  * @example
  * ```ts
- * override tools() { return scanTools(this, new TerminalTools(({ session }) => session.data.box.files)); }
+ * override tools() { return scanTools(this, new TerminalTools<Vm>(({ session }) => session.data.box)); }
  * ```
  */
 export class TerminalTools<D> {
-  readonly #filesOf: (context: ToolContext<D>) => SandboxFiles;
+  readonly #boxOf: (context: ToolContext<D>) => Pick<SandboxInstance, "files">;
 
-  /** @param filesOf where a recording is written; it throws where a session has no files. */
-  constructor(filesOf: (context: ToolContext<D>) => SandboxFiles) {
-    this.#filesOf = filesOf;
+  /** @param boxOf the session's sandbox; it throws when that cannot be used now. */
+  constructor(boxOf: (context: ToolContext<D>) => Pick<SandboxInstance, "files">) {
+    this.#boxOf = boxOf;
   }
 
   @tool({
@@ -45,7 +45,7 @@ export class TerminalTools<D> {
     const { command, columns, rows, cwd, env } = params;
     const words = typeof command === "string" ? ["sh", "-c", command] : command;
     const request = { command: words, columns, rows, cwd, environment: env };
-    return toFacts(await terminalsOf(context).start(request, context.signal), context);
+    return toFacts(await this.#terminalsOf(context).start(request, context.signal), context);
   }
 
   @tool({
@@ -56,7 +56,7 @@ export class TerminalTools<D> {
     annotations: { title: "Stop a terminal", destructiveHint: true, idempotentHint: true },
   })
   async stop(params: Input<typeof IdParams>, context: ToolContext<D>): Promise<TerminalFacts> {
-    return toFacts(await terminalsOf(context).stop(params.terminal_id, context.signal), context);
+    return toFacts(await this.#terminalsOf(context).stop(params.terminal_id, context.signal), context);
   }
 
   @tool({
@@ -79,7 +79,7 @@ export class TerminalTools<D> {
   })
   async write(params: Input<typeof WriteParams>, context: ToolContext<D>): Promise<WriteResult> {
     const data = Buffer.from(params.enter ? `${params.text}\r` : params.text, "utf8");
-    const { id } = await terminalsOf(context).write(params.terminal_id, data);
+    const { id } = await this.#terminalsOf(context).write(params.terminal_id, data);
     return { terminal_id: id, written_bytes: data.length };
   }
 
@@ -91,7 +91,7 @@ export class TerminalTools<D> {
     annotations: { title: "Read a terminal", readOnlyHint: true, idempotentHint: true },
   })
   async read(params: Input<typeof ReadParams>, context: ToolContext<D>): Promise<ReadResult> {
-    const terminals = terminalsOf(context);
+    const terminals = this.#terminalsOf(context);
     const { cursor, max_bytes: maxBytes, wait_ms: waitMs } = params;
     const read = await terminals.read(params.terminal_id, { cursor, maxBytes, waitMs, signal: context.signal });
     const { id, text, skippedBytes, ended } = read;
@@ -116,7 +116,7 @@ export class TerminalTools<D> {
   })
   async resize(params: Input<typeof ResizeParams>, context: ToolContext<D>): Promise<TerminalFacts> {
     const { terminal_id: id, columns, rows } = params;
-    return toFacts(await terminalsOf(context).resize(id, columns, rows), context);
+    return toFacts(await this.#terminalsOf(context).resize(id, columns, rows), context);
   }
 
   @tool({
@@ -130,7 +130,7 @@ export class TerminalTools<D> {
     const { path } = params;
     const { id, cast, complete } = await terminalsOf(context).recording(params.terminal_id);
     const data = Buffer.from(cast, "utf8");
-    if (path !== undefined) await this.#filesOf(context).write(path, data, {}, context.signal);
+    if (path !== undefined) await this.#write(path, data, context);
     return {
       terminal_id: id,
       format: "asciicast-v2",
@@ -139,6 +139,18 @@ export class TerminalTools<D> {
       path: path ?? null,
       cast: path === undefined ? cast : null,
     };
+  }
+
+  /** What needs a sandbox that runs, in contrast to what is kept of its terminals. */
+  #terminalsOf(context: ToolContext<D>): SessionTerminals {
+    this.#boxOf(context);
+    return terminalsOf(context);
+  }
+
+  async #write(path: string, data: Uint8Array, context: ToolContext<D>): Promise<void> {
+    const { files } = this.#boxOf(context);
+    if (files === undefined) throw new ToolyardError("runtime_unavailable", "the session's sandbox has no files");
+    await files.write(path, data, {}, context.signal);
   }
 }
 

@@ -1,16 +1,14 @@
 import type { Clock } from "../core/clock.ts";
 import type { EventType } from "../core/events.ts";
-import { describeError } from "../core/errors.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { EventBus } from "./bus.ts";
 import type { Call } from "./call.ts";
 import { EventTime } from "./event-time.ts";
-import { type PlainJson, toPlainJson } from "./plain-json.ts";
+import { toBounded } from "./told-events.ts";
 
 type Facts = Readonly<Record<string, unknown>>;
 
-/** The largest progress report that becomes an event, and the longest message. */
-const PROGRESS_BOUNDS = { maxBytes: 65_536, maxDepth: 20 };
+/** The longest message. */
 const MAX_MESSAGE_LENGTH = 2_000;
 
 /** Tells the bus what becomes of calls; costs next to nothing when nobody listens. */
@@ -78,17 +76,4 @@ export class CallEvents {
       blobs: undefined,
     });
   }
-}
-
-function toBounded(data: Facts): Facts {
-  let plain: PlainJson;
-  try {
-    plain = toPlainJson(data, PROGRESS_BOUNDS);
-  } catch (error) {
-    return { left_out: describeError(error) };
-  }
-  // A record stays a record, but for one with a toJSON of its own.
-  return typeof plain.value === "object" && plain.value !== null && !Array.isArray(plain.value)
-    ? (plain.value as Facts)
-    : { value: plain.value };
 }

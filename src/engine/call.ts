@@ -2,7 +2,7 @@ import type { CallerKind, CallOptions } from "../core/caller.ts";
 import type { ToolContext } from "../core/context.ts";
 import type { ToolyardError, Outcome } from "../core/errors.ts";
 import type { SessionControl } from "../core/control.ts";
-import type { Actor, EventData, ToldByTools } from "../core/events.ts";
+import type { Actor } from "../core/events.ts";
 import type { SessionPorts } from "../core/exposed-port.ts";
 import type { SessionTerminals } from "../core/terminal.ts";
 import type { ToolResult } from "../core/result.ts";
@@ -174,8 +174,13 @@ export class CallContext implements ToolContext<never> {
     return record && this.#executor.services.control(record, this.#call);
   }
 
-  emit<T extends ToldByTools>(type: T, data: EventData[T]): void {
-    if (!this.#call.over) this.#executor.services.tell(this.#call, type, data);
+  /** Of its own, so that it may be taken out of its context. */
+  get emit(): NonNullable<ToolContext["emit"]> {
+    const call = this.#call;
+    const { services } = this.#executor;
+    return (type, data) => {
+      if (!call.over) services.tell(call, type, data);
+    };
   }
 
   progress(data: Readonly<Record<string, unknown>>): void {

@@ -46,8 +46,8 @@ export class ResourceRouter {
     for (const mount of mounts.values()) this.#lifecycles.set(mount.resource, new Lifecycle(mount, deps));
     this.times = new SessionTimes(deps.clock, deps.limits);
     this.#maker = new SessionMaker(mounts, this.#table, this.times, { ...deps, projects: bus.projects });
-    this.#cleaner = new SessionCleaner(this.#lifecycles, deps);
-    this.#initializer = new SessionInitializer(this.#lifecycles, this.#cleaner, deps);
+    this.#cleaner = new SessionCleaner(this.#lifecycles, deps, this.#events);
+    this.#initializer = new SessionInitializer(this.#lifecycles, this.#cleaner, deps, this.#events);
     const table = this.#table;
     const parts = { table, maker: this.#maker, journal, events: this.#events };
     this.#endings = new SessionEndings({ ...parts, cleaner: this.#cleaner });

@@ -1,7 +1,9 @@
 import type { Clock } from "../core/clock.ts";
 import type { ToolyardError } from "../core/errors.ts";
+import type { LifecycleContext } from "../core/context.ts";
 import type { EventType } from "../core/events.ts";
 import type { EventBus } from "./bus.ts";
+import { checkTold, toBounded } from "./told-events.ts";
 import { EventTime } from "./event-time.ts";
 import type { SandboxInstance } from "../core/runtime.ts";
 import type { SessionRecord } from "./session-record.ts";
@@ -49,6 +51,14 @@ export class SessionEvents {
   lost(session: SessionFacts, sandboxId?: string): void {
     if (sandboxId !== undefined) this.#emit("sandbox_terminated", session, { sandbox_id: sandboxId, reason: "lost" });
     this.#emit("session.ended", session, { reason: "lost" });
+  }
+
+  /** How a hook of a session tells what it did. */
+  teller(session: SessionFacts): NonNullable<LifecycleContext["emit"]> {
+    return (type, data) => {
+      checkTold(type);
+      this.#emit(type, session, toBounded(data));
+    };
   }
 
   #emit(type: EventType, record: SessionFacts, data: Readonly<Record<string, unknown>>): void {

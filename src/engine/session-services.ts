@@ -1,7 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import type { SessionControl } from "../core/control.ts";
-import { ToolyardError } from "../core/errors.ts";
-import { type Actor, type EventData, TOLD_BY_TOOLS, type ToldByTools } from "../core/events.ts";
+import type { Actor, EventData, ToldByTools } from "../core/events.ts";
 import type { SessionPorts } from "../core/exposed-port.ts";
 import type { SessionTerminals } from "../core/terminal.ts";
 import type { EventBus } from "./bus.ts";
@@ -11,6 +10,7 @@ import type { ControlLeases } from "./control-leases.ts";
 import type { EventOrigin } from "./record-events.ts";
 import type { ExposedPorts } from "./session-ports.ts";
 import type { SessionRecord } from "./session-record.ts";
+import { checkTold } from "./told-events.ts";
 import type { Terminals } from "./terminals/terminals.ts";
 
 export interface SessionServicesDeps {
@@ -56,9 +56,8 @@ export class SessionServices {
    * @throws ToolyardError invalid_input
    */
   tell<T extends ToldByTools>(call: Call, type: T, data: EventData[T]): void {
-    if (TOLD_BY_TOOLS.includes(type)) this.#events.told(call, type, data);
-    else
-      throw new ToolyardError("invalid_input", `Tools tell no events ${type}`, { details: { types: TOLD_BY_TOOLS } });
+    checkTold(type);
+    this.#events.told(call, type, data);
   }
 
   #demand(record: SessionRecord, call: Call): Actor {

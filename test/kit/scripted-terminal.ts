@@ -145,9 +145,6 @@ export class ScriptedTerminals extends SandboxedBackend {
   }
 
   override tools(): ReadonlyMap<string, BoundTool> {
-    const noFiles = () => {
-      throw new ToolyardError("runtime_unavailable", "the test's sandbox has no files");
-    };
-    return scanTools(this, new TerminalTools(noFiles));
+    return scanTools(this, new TerminalTools<SandboxInstance>(({ session }) => session.data));
   }
 }

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ToolyardEvent } from "../../src/core/events.ts";
 import { keyedServer } from "../kit/keyed-server.ts";
@@ -114,6 +115,29 @@ describe("a terminal's WebSocket", () => {
     odd.socket.send(Buffer.alloc(70_000, 0x30));
     expect((await odd.closed).code).toBe(1009);
     expect(server.backend.last.inputs).toEqual(["fine"]);
+  });
+
+  it("F06: survives whatever viewers send, and goes on with the others", async () => {
+    await using server = await terminalServer();
+    const good = await server.connect();
+    await expect.poll(() => good.output).not.toBe("");
+    const messages = fc.sample(
+      fc
+        .tuple(fc.constantFrom("", "1", "2", "3", "4", "{", "\u0000"), fc.uint8Array({ maxLength: 300 }))
+        .map(([kind, rest]) => Buffer.concat([Buffer.from(kind), rest]))
+        // What is typed is the program's to bear.
+        .filter((message) => message[0] !== 0x30),
+      300,
+    );
+    const clients = await Promise.all([0, 1, 2].map((index) => server.connect("", index === 0 ? { hello: null } : {})));
+    for (const [index, message] of messages.entries()) clients[index % 3]?.socket.send(message);
+    // Frames that are none: the codec's to refuse.
+    Reflect.get(clients[1]?.socket ?? {}, "_socket").write(Buffer.alloc(64, 0xff));
+    await clients[0]?.closed;
+    expect((await clients[1]?.closed)?.code).not.toBe(1000);
+    good.type("still here");
+    await expect.poll(() => server.backend.last.inputs).toEqual(["still here"]);
+    expect((await server.get("/health")).status).toBe(200);
   });
 
   it("says to a plain request what it is, and refuses a terminal or a session that there is not", async () => {

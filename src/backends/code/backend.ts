@@ -63,7 +63,7 @@ export default class CodeBackend extends Backend<CodeSession> {
       new ArchiveTools(),
       new SandboxTools(),
       new SnapshotTools(this.#snapshots),
-      new TerminalTools<CodeSession>(({ session }) => session.data.sandboxes.able("files").files),
+      new TerminalTools<CodeSession>(({ session }) => session.data.sandboxes.able("spawn")),
       new AliasTools(limits),
     ];
   }

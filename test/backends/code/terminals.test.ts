@@ -99,6 +99,18 @@ describe.skipIf(local?.available !== true)(`a terminal in a session of local${wh
     client.socket.close();
   });
 
+  it("is refused while the sandbox is paused, and goes on afterwards", async () => {
+    const { server, at } = await codeServer();
+    await server.post(at("/terminal/start"), { command: "cat" });
+    await server.execute("sandbox:pause");
+    const refused = await server.execute("terminal:write", { text: "x" });
+    expect(refused.body.meta.error).toBe("conflict");
+    await server.execute("sandbox:resume");
+    await server.execute("terminal:write", { text: "again", enter: true });
+    const shown = async () => (await server.execute("terminal:read")).body.data.screen.lines;
+    await expect.poll(shown, POLL).toEqual(expect.arrayContaining(["again", "again"]));
+  });
+
   it("is one of as many as may run, and all end with their session", async () => {
     const { server, at } = await codeServer();
     const starts = await Promise.all(Array.from({ length: 9 }, () => server.post(at("/terminal/start"), {})));
