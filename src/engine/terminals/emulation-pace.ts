@@ -1,13 +1,13 @@
 import type { Clock } from "../../core/clock.ts";
 
-/** What is shown at once, however much the server emulates: what people and most programs write. */
+/** What is shown at once, however much else is: what people and most programs write. */
 const SMALL_BYTES = 4_096;
-/** For each millisecond of emulation, how many are left to everything else. */
-const LEAVE = 3;
+/** A quarter of what one core of a modest machine emulates. */
+const BYTES_PER_MS = 1_300;
 
 /**
- * Bounds the part of the event loop that terminals take together to a quarter: a program that floods its terminal is shown
- * more slowly, and what its sandbox cannot keep meanwhile is left out.
+ * Bounds what the terminals of all sessions show together, and so their part of the event loop: programs that flood their
+ * terminals are shown more slowly, and what their sandboxes cannot keep meanwhile is left out.
  */
 export class EmulationPace {
   readonly #clock: Clock;
@@ -17,15 +17,12 @@ export class EmulationPace {
     this.#clock = clock;
   }
 
-  /** Waits until output of this size may be shown. */
+  /** Waits until output of this size may be shown, in turn. */
   async turn(bytes: number): Promise<void> {
-    const waitMs = this.#freeAt - this.#clock.now();
-    if (bytes <= SMALL_BYTES || waitMs <= 0) return;
-    await new Promise<void>((resolve) => this.#clock.after(waitMs, resolve));
-  }
-
-  /** Notes how long showing some took. */
-  spent(ms: number): void {
-    this.#freeAt = Math.max(this.#freeAt, this.#clock.now()) + ms * LEAVE;
+    if (bytes <= SMALL_BYTES) return;
+    const now = this.#clock.now();
+    const waitMs = this.#freeAt - now;
+    this.#freeAt = Math.max(this.#freeAt, now) + bytes / BYTES_PER_MS;
+    if (waitMs > 0) await new Promise<void>((resolve) => this.#clock.after(waitMs, resolve));
   }
 }

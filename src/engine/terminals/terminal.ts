@@ -146,11 +146,11 @@ export class Terminal {
     if (!this.running) throw new ToolyardError("conflict", `The terminal ${this.id} has ended`);
     this.#usedAt = this.#deps.clock.now();
     if (columns === this.#screen.columns && rows === this.#screen.rows) return;
-    await this.#inTurn(async () => {
+    await this.#inTurn(() => {
       this.#screen.resize(columns, rows);
       this.#recording.resize(this.#time(), columns, rows);
-      await this.#process.resize(columns, rows);
     });
+    await this.#process.resize(columns, rows);
   }
 
   /**
@@ -243,7 +243,6 @@ export class Terminal {
   }
 
   async #display(data: Buffer, skipped: number, ended: boolean): Promise<void> {
-    const { clock, pace } = this.#deps;
     let text = this.#decoder.write(data);
     if (ended) text += this.#decoder.end();
     if (skipped > 0) {
@@ -252,10 +251,8 @@ export class Terminal {
       text = `\u0018\r\n[toolyard: ${skipped} bytes are left out]\r\n${text}`;
     }
     if (text === "") return;
-    const before = clock.now();
-    this.#usedAt = before;
+    this.#usedAt = this.#deps.clock.now();
     await this.#screen.write(text);
-    pace.spent(clock.now() - before);
     this.#recording.output(this.#time(), text);
     this.#viewers.output(Buffer.from(text, "utf8"));
   }
