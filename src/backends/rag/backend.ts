@@ -2,6 +2,7 @@ import { Backend, type BackendSetup } from "../../core/backend.ts";
 import type { LifecycleContext } from "../../core/context.ts";
 import { type BoundTool, scanTools } from "../../core/tool.ts";
 import { RagConfig } from "./config.ts";
+import { Embedder } from "./dense/embedder.ts";
 import { DocumentTools } from "./document-tools.ts";
 import { ListingTools } from "./listing-tools.ts";
 import { SearchTools } from "./search-tools.ts";
@@ -30,10 +31,11 @@ export default class RagBackend extends Backend {
     // A wrong config is reported by whoever checks it against the schema, with the file and the key.
     this.#config = RagConfig.safeParse(setup.config).data ?? RagConfig.parse({});
     this.#shelf = new Shelf(setup.dataDir, this.#config.cache_mib * 1024 * 1024);
+    const embedder = this.#config.embeddings && new Embedder(this.#config.embeddings);
     this.#groups = [
-      new SearchTools(this.#shelf, this.#config),
-      new DocumentTools(this.#shelf, this.#config),
-      new ListingTools(this.#shelf, this.#config),
+      new SearchTools(this.#shelf, this.#config, embedder),
+      new DocumentTools(this.#shelf, this.#config, embedder),
+      new ListingTools(this.#shelf, this.#config, embedder),
     ];
   }
 

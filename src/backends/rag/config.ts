@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { EmbeddingsConfig } from "./dense/embedder.ts";
 import type { ChunkSize } from "./chunk/chunk-text.ts";
 import type { PrepareOptions } from "./read/prepare.ts";
 import { RETRIEVERS } from "./search/retrieve.ts";
@@ -16,6 +17,8 @@ export const RagConfig = z.strictObject({
   default_collection: CollectionName.default("default"),
   /** The rankings that a search puts together when it does not say. */
   retrievers: z.array(z.enum(RETRIEVERS)).min(1).default(["feedback", "lsa"]),
+  /** Where vectors for `dense` come from; there is no such ranking without. */
+  embeddings: EmbeddingsConfig.optional(),
   /** Results when the call does not say. */
   default_top_k: Limit(100).default(5),
   max_top_k: Limit(10_000).default(100),

@@ -2,6 +2,8 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import { type Input, tool } from "../../core/tool.ts";
 import { type RagConfig, toPrepareOptions } from "./config.ts";
+import { embedMissing } from "./dense/dense-index.ts";
+import type { Embedder } from "./dense/embedder.ts";
 import { indexDocuments } from "./index-documents.ts";
 import type { CollectionIndex } from "./index/collection-index.ts";
 import type { IncomingDocument } from "./read/prepare.ts";
@@ -13,7 +15,10 @@ export class DocumentTools {
   readonly #shelf: Shelf;
   readonly #config: RagConfig;
 
-  constructor(shelf: Shelf, config: RagConfig) {
+  readonly #embedder: Embedder | undefined;
+
+  constructor(shelf: Shelf, config: RagConfig, embedder: Embedder | undefined) {
+    this.#embedder = embedder;
     this.#shelf = shelf;
     this.#config = config;
   }
@@ -40,6 +45,7 @@ export class DocumentTools {
         signal: context.signal,
         onDocument: ({ id, status }) => context.progress({ id, status }),
       });
+      if (this.#embedder !== undefined) await embedMissing(index, this.#embedder, context.signal);
       const count = (status: string) => outcomes.filter((outcome) => outcome.status === status).length;
       const failed = count("failed");
       if (failed === outcomes.length) {

@@ -2,6 +2,7 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import { type Input, tool } from "../../core/tool.ts";
 import type { RagConfig } from "./config.ts";
+import type { Embedder } from "./dense/embedder.ts";
 import type { CollectionIndex } from "./index/collection-index.ts";
 import type { DocumentRow, IndexReader } from "./index/reader.ts";
 import {
@@ -24,7 +25,10 @@ export class ListingTools {
   readonly #shelf: Shelf;
   readonly #config: RagConfig;
 
-  constructor(shelf: Shelf, config: RagConfig) {
+  readonly #embedder: Embedder | undefined;
+
+  constructor(shelf: Shelf, config: RagConfig, embedder: Embedder | undefined) {
+    this.#embedder = embedder;
     this.#shelf = shelf;
     this.#config = config;
   }
@@ -127,9 +131,9 @@ export class ListingTools {
         open: this.#shelf.openIndexes,
         cache_bytes: this.#shelf.cacheBytes,
       },
-      retrievers: [...RETRIEVERS],
+      retrievers: RETRIEVERS.filter((name) => name !== "dense" || this.#embedder !== undefined),
       limits: { max_documents, max_text_mib, max_collections, max_top_k, max_queries },
-      batcher: {},
+      batcher: { ...this.#embedder?.counts },
     };
   }
 

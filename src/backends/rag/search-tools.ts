@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { ToolyardError } from "../../core/errors.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { type Input, tool } from "../../core/tool.ts";
+import type { Embedder } from "./dense/embedder.ts";
 import type { RagConfig } from "./config.ts";
 import { BatchSearchParams, BatchSearchResult, type SearchHit, SearchParams, SearchResult } from "./schemas.ts";
 import { type FoundChunk, retrieve, type Retriever } from "./search/retrieve.ts";
@@ -16,7 +17,10 @@ export class SearchTools {
   readonly #shelf: Shelf;
   readonly #config: RagConfig;
 
-  constructor(shelf: Shelf, config: RagConfig) {
+  readonly #embedder: Embedder | undefined;
+
+  constructor(shelf: Shelf, config: RagConfig, embedder: Embedder | undefined) {
+    this.#embedder = embedder;
     this.#shelf = shelf;
     this.#config = config;
   }
@@ -31,7 +35,8 @@ export class SearchTools {
   async search({ query, ...options }: Input<typeof SearchParams>, context: ToolContext): Promise<SearchResult> {
     return this.#withSources(options, context, async (sources) => {
       const retrievers = this.#choose(options);
-      const found = readSources(sources, (parts) => this.#retrieve(parts, query, options, retrievers));
+      const [vector] = await this.#embed([query], retrievers);
+      const found = readSources(sources, (parts) => this.#retrieve(parts, { query, vector }, options, retrievers));
       return { query, context: toContext(found), results: found, retrievers };
     });
   }
@@ -55,6 +60,7 @@ export class SearchTools {
     return this.#withSources(options, context, async (sources) => {
       const retrievers = this.#choose(options);
       const slice = new TimeSlice();
+      const vectors = await this.#embed(queries, retrievers);
       const contexts: string[] = [];
       const results: SearchHit[][] = [];
       const errors: NonNullable<BatchSearchResult["errors"]> = [];
@@ -67,7 +73,9 @@ export class SearchTools {
           results.push([]);
           continue;
         }
-        const found = readSources(sources, (parts) => this.#retrieve(parts, query, options, retrievers));
+        const found = readSources(sources, (parts) =>
+          this.#retrieve(parts, { query, vector: vectors[index] }, options, retrievers),
+        );
         contexts.push(toContext(found));
         results.push(found);
       }
@@ -80,16 +88,30 @@ export class SearchTools {
 
   #retrieve(
     parts: readonly SourcePart[],
-    query: string,
+    { query, vector }: { readonly query: string; readonly vector: Float32Array | undefined },
     { top_k: topK, fusion, per_document: perDocument, filter }: SearchOptions,
     retrievers: readonly Retriever[],
   ): SearchHit[] {
     const request = { query, topK: topK ?? this.#config.default_top_k, retrievers, fusion, perDocument, filter };
+    const model = this.#config.embeddings?.model;
+    if (vector !== undefined && model !== undefined) {
+      return retrieve(parts, { ...request, dense: { model, query: vector } }).map(toHit);
+    }
     return retrieve(parts, request).map(toHit);
   }
 
   #choose({ retrievers }: SearchOptions): Retriever[] {
-    return [...new Set(retrievers ?? this.#config.retrievers)];
+    const chosen = [...new Set(retrievers ?? this.#config.retrievers)];
+    if (chosen.includes("dense") && this.#embedder === undefined) {
+      throw new ToolyardError("invalid_input", "there is no dense ranking: the server's config names no embeddings");
+    }
+    return chosen;
+  }
+
+  async #embed(queries: readonly string[], retrievers: readonly Retriever[]): Promise<Float32Array[]> {
+    if (this.#embedder === undefined || !retrievers.includes("dense")) return [];
+    const { query_prefix: prefix } = this.#embedder.config;
+    return this.#embedder.embed(queries.map((query) => prefix + query));
   }
 
   async #withSources<T>(

@@ -2,6 +2,7 @@ import { type Database, openDatabase } from "./database.ts";
 import { chooseMerge, discardStaged, mergeSegments, purge, shrink } from "./maintenance.ts";
 import type { PostingsCache } from "./postings-cache.ts";
 import { IndexReader } from "./reader.ts";
+import { DenseIndex } from "../dense/dense-index.ts";
 import { SemanticIndex } from "../lsa/semantic-index.ts";
 import { TimeSlice } from "../time-slice.ts";
 import { IndexWriter } from "./writer.ts";
@@ -16,6 +17,7 @@ export class CollectionIndex {
   readonly path: string;
   readonly reader: IndexReader;
   readonly semantic: SemanticIndex;
+  readonly dense: DenseIndex;
   readonly #database: Database;
   #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
@@ -26,6 +28,7 @@ export class CollectionIndex {
     this.#database = database;
     this.reader = new IndexReader(database, cache);
     this.semantic = new SemanticIndex(database);
+    this.dense = new DenseIndex(database);
   }
 
   static async open(path: string, cache: PostingsCache): Promise<CollectionIndex> {

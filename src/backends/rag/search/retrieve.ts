@@ -10,7 +10,7 @@ import { rankByVectors } from "../ranking/vectors.ts";
 import type { SourcePart } from "./sources.ts";
 
 /** The ways to find a chunk. */
-export const RETRIEVERS = ["bm25", "feedback", "lsa"] as const;
+export const RETRIEVERS = ["bm25", "feedback", "lsa", "dense"] as const;
 export type Retriever = (typeof RETRIEVERS)[number];
 
 /** What is looked for. */
@@ -19,6 +19,8 @@ export interface SearchRequest {
   readonly topK: number;
   readonly retrievers: readonly Retriever[];
   readonly fusion: Fusion;
+  /** The query as a model's vector, for `dense`. */
+  readonly dense?: { readonly model: string; readonly query: Float32Array };
   /** At most one chunk of a document. */
   readonly perDocument: boolean;
   /** Values that a document's metadata must have. */
@@ -40,7 +42,7 @@ export interface FoundChunk {
 }
 
 /** How much each counts when several are put together: what is built in is weaker at meanings than at words. */
-const WEIGHTS: Readonly<Record<Retriever, number>> = { bm25: 1, feedback: 1, lsa: 0.3 };
+const WEIGHTS: Readonly<Record<Retriever, number>> = { bm25: 1, feedback: 1, lsa: 0.3, dense: 1 };
 
 /** How many each retriever finds at least, for the ranks to be put together. */
 const MIN_CANDIDATES = 100;
@@ -55,7 +57,7 @@ export function retrieve(parts: readonly SourcePart[], request: SearchRequest): 
   const isSelective = filter !== undefined && Object.keys(filter).length > 0;
   const candidates = isSelective ? Number.MAX_SAFE_INTEGER : Math.max(MIN_CANDIDATES, perDocument ? topK * 4 : topK);
   const lists = retrievers.map((retriever): RankedList => {
-    return { retriever, weight: WEIGHTS[retriever], hits: rank(parts, retriever, terms, candidates) };
+    return { retriever, weight: WEIGHTS[retriever], hits: rank(parts, retriever, { ...request, terms }, candidates) };
   });
   const fused = fuse(lists, candidates, request.fusion);
   const found: FoundChunk[] = [];
@@ -72,7 +74,12 @@ export function retrieve(parts: readonly SourcePart[], request: SearchRequest): 
   return found;
 }
 
-function rank(parts: readonly SourcePart[], retriever: Retriever, terms: WeightedTerms, limit: number): Hit[] {
+function rank(
+  parts: readonly SourcePart[],
+  retriever: Retriever,
+  { terms, dense }: Pick<SearchRequest, "dense"> & { readonly terms: WeightedTerms },
+  limit: number,
+): Hit[] {
   switch (retriever) {
     case "bm25":
       return rankByTerms(parts, terms, limit);
@@ -88,6 +95,14 @@ function rank(parts: readonly SourcePart[], retriever: Retriever, terms: Weighte
     }
     case "lsa":
       return rankBySemantics(parts, terms, limit);
+    case "dense": {
+      if (dense === undefined) return [];
+      const { model, query } = dense;
+      return rankByVectors(parts, limit, (part) => {
+        const chunks = part.dense.vectors(part.view, model, query.length);
+        return chunks && { query, chunks };
+      });
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import type { CollectionIndex } from "../index/collection-index.ts";
 import type { IndexReader } from "../index/reader.ts";
+import type { DenseIndex } from "../dense/dense-index.ts";
 import type { SemanticIndex } from "../lsa/semantic-index.ts";
 import type { SearchPart } from "../ranking/bm25.ts";
 import type { Owner, Shelf } from "../shelf/shelf.ts";
@@ -16,6 +17,7 @@ export interface SourcePart extends SearchPart {
   readonly collection: string;
   readonly shared: boolean;
   readonly semantic: SemanticIndex;
+  readonly dense: DenseIndex;
 }
 
 /** Works with the collections of these names that there are, held open meanwhile. */
@@ -77,18 +79,18 @@ export function isHidden(own: IndexReader | undefined, id: string): boolean {
 function partsOf({ name, shared, own }: Source): SourcePart[] {
   const parts: SourcePart[] = [];
   if (shared !== undefined) {
-    const { reader, semantic } = shared;
+    const { reader, semantic, dense } = shared;
     const snapshot = reader.snapshot();
     const views =
       own === undefined
         ? snapshot.segments
         : reader.segmentsWithout(snapshot, () => hiddenIds(own.reader), `${own.path} ${own.reader.generation}`);
-    for (const view of views) parts.push({ collection: name, shared: true, reader, semantic, view });
+    for (const view of views) parts.push({ collection: name, shared: true, reader, semantic, dense, view });
   }
   if (own !== undefined) {
-    const { reader, semantic } = own;
+    const { reader, semantic, dense } = own;
     for (const view of reader.snapshot().segments)
-      parts.push({ collection: name, shared: false, reader, semantic, view });
+      parts.push({ collection: name, shared: false, reader, semantic, dense, view });
   }
   return parts;
 }
