@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { containersOf } from "../kit/containers.ts";
 import { startCodeServer } from "../kit/code-server.ts";
 import { describeDocker } from "../kit/docker-engine.ts";
 import { TtydClient } from "../kit/ttyd-client.ts";
@@ -22,6 +23,7 @@ describeDocker("a server that is killed with terminals in docker", () => {
         return server;
       };
       const first = await start();
+      const containers = containersOf(join(folder, "data", "docker"));
       const session = await first.createSession("w1");
       const loop = 'echo before; i=0; while read -r line; do i=$((i+1)); echo "got $i $line"; done';
       const begun = await first.call("w1", "terminal:start", { command: loop, columns: 60, rows: 9 });
@@ -53,6 +55,7 @@ describeDocker("a server that is killed with terminals in docker", () => {
       expect((await again.closed).code).toBe(1000);
       await next.post("/api/v1/session/destroy", { worker_id: "w1", resource_type: "code" });
       await next.stop();
+      expect(await containers.list()).toEqual([]);
     },
     TIMEOUT_MS,
   );
