@@ -6,9 +6,10 @@ export { Backend, type BackendHealth, type BackendSetup } from "./core/backend.t
 export type { ActionCaller, CallerKind, CallOptions, ToolListing } from "./core/caller.ts";
 export { type Clock, systemClock } from "./core/clock.ts";
 export type { LifecycleContext, Logger, SessionRequest, ToolContext } from "./core/context.ts";
+export type { ControlHolder, SessionControl } from "./core/control.ts";
 export type { Display, DisplayedTable } from "./core/display.ts";
 export { type ErrorName, type ErrorOptions, ERRORS, type Outcome, ToolyardError } from "./core/errors.ts";
-export type { Actor, CallFailureData, EventData, EventType } from "./core/events.ts";
+export type { Actor, CallFailureData, EventData, EventType, ToldByTools } from "./core/events.ts";
 export type { KernelState, KernelStateOptions } from "./core/kernel-state.ts";
 export type { GapEvent, LoggedEvent } from "./core/logged-event.ts";
 export type { Envelope } from "./core/protocol.ts";
@@ -30,6 +31,13 @@ export type * from "./core/sandbox-files.ts";
 export type * from "./core/sandbox-process.ts";
 export type { SandboxStats } from "./core/sandbox-stats.ts";
 export type { Session } from "./core/session.ts";
+export type {
+  SessionTerminals,
+  TerminalRequest,
+  TerminalScreen,
+  TerminalStatus,
+  TerminalText,
+} from "./core/terminal.ts";
 export { type CallerInput, type Input, tool, type ToolAnnotations, type ToolOptions } from "./core/tool.ts";
 
 export type { ActionArguments, ActionMap, ActionName, ActionParams, ActionResult } from "./client/action-map.ts";

@@ -8,11 +8,12 @@ import { images } from "./images.ts";
 import { init } from "./init.ts";
 import { jobs } from "./jobs.ts";
 import { keys } from "./keys.ts";
+import { rag } from "./rag.ts";
 import { serve } from "./serve.ts";
 import { sessions } from "./sessions.ts";
 import { tools } from "./tools.ts";
 
-const COMMANDS: readonly Command[] = [serve, exec, tools, sessions, jobs, keys, images, doctor, init];
+const COMMANDS: readonly Command[] = [serve, exec, tools, sessions, jobs, keys, rag, images, doctor, init];
 
 /** Runs the CLI and sets the exit code: 0 done, 1 it could not be done, 2 the command line is wrong. */
 export async function run(args: readonly string[]): Promise<void> {

@@ -1,4 +1,5 @@
 import type { CodeActions } from "../backends/code/actions.ts";
+import type { RagActions } from "../backends/rag/actions.ts";
 
 /**
  * Maps every action that the compiler knows to its params and result; a plugin's author adds to it.
@@ -9,7 +10,7 @@ import type { CodeActions } from "../backends/code/actions.ts";
  * declare module "toolyard" { interface ActionMap extends CounterActions {} }
  * ```
  */
-export interface ActionMap extends CodeActions {}
+export interface ActionMap extends CodeActions, RagActions {}
 
 /** The name of an action that the compiler knows. */
 export type ActionName = keyof ActionMap;

@@ -86,6 +86,8 @@ export interface SessionDetails extends SessionListing {
   readonly worker_id: string;
   readonly ttl_ms: number;
   readonly auto_extend: boolean;
+  /** The label that it was created with, if any. */
+  readonly project?: string;
 }
 
 /** What a refresh moved: one session, or all of the worker's. */

@@ -7,6 +7,8 @@ export interface HttpCallOptions extends CallOptions {
   readonly onDisconnect?: "cancel" | "detach" | undefined;
   /** Names the call to the server, so that the same key never runs it twice. @default a new UUID per call */
   readonly idempotencyKey?: string | undefined;
+  /** Shows that the human who has control of the session makes the call. */
+  readonly controlLease?: string | undefined;
 }
 
 /** One call of a batch. */
@@ -40,6 +42,7 @@ export function toExecuteBody(workerId: string, action: string, params: object, 
     session_id: options.sessionId,
     trace_id: options.traceId,
     on_disconnect: options.onDisconnect,
+    control_lease: options.controlLease,
   };
 }
 

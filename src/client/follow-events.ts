@@ -10,6 +10,8 @@ export interface EventsFilter<T extends EventType = EventType> {
   /** `null` for every worker of the tenant. @default the client's own worker */
   readonly workerId?: string | null | undefined;
   readonly sessionId?: string | undefined;
+  /** The label of the sessions. */
+  readonly project?: string | undefined;
   /** The trace id of a run. */
   readonly run?: string | undefined;
   /** @default all types */
@@ -57,11 +59,12 @@ export async function* followEvents<T extends EventType>(
   }
 }
 
-function toQuery(ownWorkerId: string, { workerId, sessionId, run, types }: EventsFilter): string {
+function toQuery(ownWorkerId: string, { workerId, sessionId, project, run, types }: EventsFilter): string {
   const worker = workerId === undefined ? ownWorkerId : workerId;
   const query = new URLSearchParams();
   if (worker !== null) query.set("worker", worker);
   if (sessionId !== undefined) query.set("session", sessionId);
+  if (project !== undefined) query.set("project", project);
   if (run !== undefined) query.set("run", run);
   if (types !== undefined) query.set("type", types.join(","));
   const text = query.toString();

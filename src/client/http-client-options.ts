@@ -32,4 +32,6 @@ export interface SessionOptions {
   readonly ttlMs?: number | undefined;
   /** Whether calls and heartbeats move the expiry. @default true */
   readonly autoExtend?: boolean | undefined;
+  /** A label, by which events can be followed. */
+  readonly project?: string | undefined;
 }

@@ -194,13 +194,14 @@ export class HttpServiceClient extends ServerClient {
     config: object = {},
     options: SessionOptions = {},
   ): Promise<answers.SessionCreated> {
-    const { customName, ttlMs, autoExtend } = options;
+    const { customName, ttlMs, autoExtend, project } = options;
     return this.#operate("/api/v1/session/create", {
       resource_type: resource,
       session_config: config,
       custom_name: customName,
       ttl: ttlMs === undefined ? undefined : ttlMs / 1000,
       auto_extend: autoExtend,
+      project,
     });
   }
 

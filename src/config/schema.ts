@@ -42,8 +42,8 @@ const Resource = z
     /** The known implementation's name for `backend`. */
     backend_class: z.string().min(1).optional(),
     description: z.string().optional(),
-    /** Runs the backend in a worker thread, so that blocking code holds nobody else. */
-    thread: z.boolean().default(false),
+    /** Runs the backend in a worker thread, so that blocking code holds nobody else; by default as the backend asks. */
+    thread: z.boolean().optional(),
     config: z.record(z.string(), z.unknown()).default({}),
   })
   .refine((entry) => entry.backend === undefined || entry.backend_class === undefined, {

@@ -1,8 +1,11 @@
 import type { CallOptions } from "./caller.ts";
+import type { SessionControl } from "./control.ts";
 import type { Outcome } from "./errors.ts";
+import type { EventData, ToldByTools } from "./events.ts";
 import type { SessionPorts } from "./exposed-port.ts";
 import type { ToolResult } from "./result.ts";
 import type { Session } from "./session.ts";
+import type { SessionTerminals } from "./terminal.ts";
 
 /** The part of pino's logger that plugins may use: an object of facts first, then a message. */
 export interface Logger {
@@ -22,6 +25,8 @@ export interface LifecycleContext {
   readonly logger: Logger;
   /** Aborted at the hook's deadline, when nobody waits for it any more, and on shutdown. */
   readonly signal: AbortSignal;
+  /** Tells the event log what a session's hook did; absent in hooks of no session, and in a worker thread. */
+  readonly emit?: (<T extends ToldByTools>(type: T, data: EventData[T]) => void) | undefined;
 }
 
 /** What `initialize` is told of the session it makes. */
@@ -54,6 +59,12 @@ export interface ToolContext<D = void> {
   setOutcome(outcome: Extract<Outcome, "ok" | "tool_error" | "limit">): void;
   /** Opens ports of the session's sandbox to the outside; absent without a session, and in a worker thread. */
   readonly ports?: SessionPorts | undefined;
+  /** The terminals of the session's sandbox; absent without a session, and in a worker thread. */
+  readonly terminals?: SessionTerminals | undefined;
+  /** To be asked before each input to a desktop; absent without a session, and in a worker thread. */
+  readonly control?: SessionControl | undefined;
+  /** Tells the event log what the tool did, as an event of this call; absent in a worker thread. */
+  readonly emit?: <T extends ToldByTools>(type: T, data: EventData[T]) => void;
   /**
    * Makes a session of the tool's own resource for another worker of the same tenant, as that worker itself would; absent in
    * a worker thread.

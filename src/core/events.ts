@@ -26,6 +26,62 @@ export interface EventData {
   "file.uploaded": FileTransferData;
   "file.downloaded": FileTransferData;
   "file.deleted": { readonly path: string };
+  /** A session's sandbox has been made. */
+  sandbox_created: {
+    readonly sandbox_id: string;
+    readonly runtime: string;
+    readonly isolation: string;
+    readonly image: string | null;
+  };
+  /** Why its session ended, as in `session.ended`. */
+  sandbox_terminated: { readonly sandbox_id: string; readonly reason: string };
+  /** A shell command has ended, or was started in the background. */
+  command_executed: {
+    readonly sandbox_id: string;
+    /** Cut at 1,000 characters. */
+    readonly command: string;
+    readonly background: boolean;
+    /** `null` in the background, and for what a signal ended. */
+    readonly exit_code: number | null;
+    readonly duration_ms: number | null;
+  };
+  terminal_started: {
+    readonly sandbox_id: string;
+    readonly terminal_id: string;
+    /** The path of its WebSocket. */
+    readonly url: string;
+    readonly command: readonly string[];
+    readonly pid: number;
+    readonly columns: number;
+    readonly rows: number;
+  };
+  /** `exited`, `stopped`, `idle`, `session_ended` or `lost`. */
+  terminal_stopped: {
+    readonly sandbox_id: string;
+    readonly terminal_id: string;
+    readonly reason: string;
+    readonly exit_code: number | null;
+    readonly signal: string | null;
+  };
+  desktop_started: {
+    readonly sandbox_id: string;
+    /** The path of its WebSocket; `null` where it cannot be watched. */
+    readonly url: string | null;
+    readonly display: string;
+    /** `1280x800`. */
+    readonly resolution: string;
+    /** Where it can be reached directly; `null` where it cannot. */
+    readonly port: number | null;
+  };
+  desktop_stopped: { readonly sandbox_id: string; readonly reason: string };
+  /** What was typed within a second by the event's actor; never what it was. */
+  "terminal.input": { readonly terminal_id: string; readonly bytes: number };
+  "terminal.attached": { readonly terminal_id: string; readonly view_only: boolean };
+  "terminal.detached": { readonly terminal_id: string; readonly bytes_in: number; readonly bytes_out: number };
+  /** A human has the session's desktop and terminals; told again when it is renewed by hand. */
+  "control.taken": { readonly holder: string; readonly expires_at: string };
+  /** `released`, `expired`, `replaced` or `session_ended`. */
+  "control.released": { readonly holder: string; readonly reason: string };
   "backend.health": Readonly<Record<string, unknown>>;
   "loop.blocked": { readonly ms: number; readonly tools: readonly string[]; readonly at: string };
   /** Events that the store did not take in time and that are lost; its id is the last one's. */
@@ -53,6 +109,10 @@ export interface CallFailureData {
 /** The kinds of events, noun first. */
 export type EventType = keyof EventData;
 
+/** Those that tools may tell of themselves; the engine tells the others. */
+export const TOLD_BY_TOOLS = ["command_executed", "desktop_started", "desktop_stopped"] as const satisfies EventType[];
+export type ToldByTools = (typeof TOLD_BY_TOOLS)[number];
+
 /** Who caused an event. */
 export type Actor = "agent" | "human" | "system";
 
@@ -65,6 +125,8 @@ export interface ToolyardEvent {
   readonly worker_id?: string | undefined;
   readonly session_id?: string | undefined;
   readonly resource?: string | undefined;
+  /** The label of its session, if that has one. */
+  readonly project?: string | undefined;
   /** When absent: the agent for what has a call, else the system. */
   readonly actor?: Actor | undefined;
   readonly call_id?: string | undefined;

@@ -10,6 +10,8 @@ interface EventFacts {
   readonly session_id: string | null;
   readonly worker_id: string | null;
   readonly resource: string | null;
+  /** The label of its session; absent when that has none. */
+  readonly project?: string;
   readonly actor: Actor;
   readonly call_id: string | null;
   /** The call whose tool made this one. */

@@ -38,6 +38,8 @@ export const ExecuteRequest = z.object({
   /** The session that the call must run in; omitted: the worker's live one, or a temporary one. */
   session_id: z.string().max(MAX_NAME_LENGTH).nullish(),
   trace_id: z.string().max(MAX_NAME_LENGTH).nullish(),
+  /** Shows that the human who has control of the session makes the call. */
+  control_lease: z.string().max(MAX_NAME_LENGTH).nullish(),
   /** What a client that goes away does to its call. */
   on_disconnect: z.enum(["cancel", "detach"]).default("cancel"),
   /** Answers with server-sent events: what the call tells while it runs, then its envelope. */
@@ -81,6 +83,8 @@ export const SessionCreateRequest = z.object({
   ttl: z.number().positive().nullish(),
   /** Whether calls and heartbeats move the expiry. */
   auto_extend: z.boolean().nullish(),
+  /** A label, by which `GET /api/v1/sandbox/events/{project_id}` follows the sessions that have it. */
+  project: z.string().max(MAX_NAME_LENGTH).nullish(),
 });
 
 export const SessionDestroyRequest = z.object({

@@ -15,6 +15,8 @@ export interface EventFilter {
   readonly worker_id?: string | undefined;
   readonly session_id?: string | undefined;
   readonly call_id?: string | undefined;
+  /** The label of the sessions. */
+  readonly project?: string | undefined;
   /** The run that the event belongs to. */
   readonly trace_id?: string | undefined;
   /** Any of these; an empty list matches nothing. */

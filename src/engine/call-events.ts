@@ -1,16 +1,14 @@
 import type { Clock } from "../core/clock.ts";
 import type { EventType } from "../core/events.ts";
-import { describeError } from "../core/errors.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { EventBus } from "./bus.ts";
 import type { Call } from "./call.ts";
 import { EventTime } from "./event-time.ts";
-import { type PlainJson, toPlainJson } from "./plain-json.ts";
+import { toBounded } from "./told-events.ts";
 
 type Facts = Readonly<Record<string, unknown>>;
 
-/** The largest progress report that becomes an event, and the longest message. */
-const PROGRESS_BOUNDS = { maxBytes: 65_536, maxDepth: 20 };
+/** The longest message. */
 const MAX_MESSAGE_LENGTH = 2_000;
 
 /** Tells the bus what becomes of calls; costs next to nothing when nobody listens. */
@@ -34,6 +32,11 @@ export class CallEvents {
 
   output(call: Call, stream: "stdout" | "stderr", text: string): void {
     if (this.#bus.watched && text !== "") this.#emit("call.output", call, { stream, text });
+  }
+
+  /** Takes an event that the call's tool tells. */
+  told(call: Call, type: EventType, data: Facts): void {
+    if (this.#bus.watched) this.#emit(type, call, toBounded(data));
   }
 
   abandoned(call: Call): void {
@@ -65,7 +68,7 @@ export class CallEvents {
       worker_id: caller.workerId,
       session_id: call.lease?.record.id,
       resource: call.entry.resourceType ?? undefined,
-      actor: undefined,
+      actor: call.actor,
       call_id: call.id,
       parent_id: within?.id,
       trace_id: call.traceId,
@@ -73,17 +76,4 @@ export class CallEvents {
       blobs: undefined,
     });
   }
-}
-
-function toBounded(data: Facts): Facts {
-  let plain: PlainJson;
-  try {
-    plain = toPlainJson(data, PROGRESS_BOUNDS);
-  } catch (error) {
-    return { left_out: describeError(error) };
-  }
-  // A record stays a record, but for one with a toJSON of its own.
-  return typeof plain.value === "object" && plain.value !== null && !Array.isArray(plain.value)
-    ? (plain.value as Facts)
-    : { value: plain.value };
 }

@@ -1,7 +1,10 @@
 import type { CallerKind, CallOptions } from "../core/caller.ts";
 import type { ToolContext } from "../core/context.ts";
 import type { ToolyardError, Outcome } from "../core/errors.ts";
+import type { SessionControl } from "../core/control.ts";
+import type { Actor } from "../core/events.ts";
 import type { SessionPorts } from "../core/exposed-port.ts";
+import type { SessionTerminals } from "../core/terminal.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Session } from "../core/session.ts";
 import type { Ticket } from "./admission-lane.ts";
@@ -34,6 +37,8 @@ export interface CallRequest {
   /** Ends the call when it aborts: the client went away, the parent call ended. */
   readonly parent?: CancelSource | undefined;
   readonly callerKind?: CallerKind | undefined;
+  /** Shows that the call is made by the human who has control of the session. */
+  readonly controlLease?: string | undefined;
   /** What is sent twice under one key runs once; only doors that go through `KeyedCalls` and `Jobs` look at it. */
   readonly idempotencyKey?: string | undefined;
   readonly observer?: CallObserver | undefined;
@@ -51,6 +56,8 @@ export class Call implements LeaseHolder {
   outcome: Outcome = "ok";
   /** Its end has been told: what its tool still reports is nobody's, and its session may be long gone. */
   over = false;
+  /** Who makes its input, once that has been asked. */
+  actor: Actor | undefined;
   /** Its tool was started: from then on it may have had an effect. */
   begun = false;
   lease: Lease | undefined;
@@ -154,7 +161,26 @@ export class CallContext implements ToolContext<never> {
 
   get ports(): SessionPorts | undefined {
     const record = this.#call.lease?.record;
-    return record === undefined ? undefined : this.#executor.portsOf(record);
+    return record && this.#executor.services.ports(record);
+  }
+
+  get terminals(): SessionTerminals | undefined {
+    const record = this.#call.lease?.record;
+    return record && this.#executor.services.terminals(record, this.#call);
+  }
+
+  get control(): SessionControl | undefined {
+    const record = this.#call.lease?.record;
+    return record && this.#executor.services.control(record, this.#call);
+  }
+
+  /** Of its own, so that it may be taken out of its context. */
+  get emit(): NonNullable<ToolContext["emit"]> {
+    const call = this.#call;
+    const { services } = this.#executor;
+    return (type, data) => {
+      if (!call.over) services.tell(call, type, data);
+    };
   }
 
   progress(data: Readonly<Record<string, unknown>>): void {

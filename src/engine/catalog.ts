@@ -53,6 +53,13 @@ export class Catalog {
       .toSorted((left, right) => (left.full_name < right.full_name ? -1 : 1));
   }
 
+  /** Finds a tool of one mount by the name that its backend gives it. */
+  entryOf(resource: string, toolName: string): CatalogEntry | undefined {
+    const mount = this.mounts.get(resource);
+    const tool = mount?.backend.tools().get(toolName);
+    return mount === undefined || tool === undefined ? undefined : this.#entries.get(toFullName(mount, tool));
+  }
+
   describe(entry: CatalogEntry): ToolListing {
     let listing = this.#listings.get(entry.fullName);
     if (listing === undefined) {

@@ -5,6 +5,7 @@ import type { Store } from "../core/store.ts";
 import { Admission } from "./admission.ts";
 import { EventBus } from "./bus.ts";
 import { CallStreams } from "./call-streams.ts";
+import { ControlLeases } from "./control-leases.ts";
 import { Catalog } from "./catalog.ts";
 import { settlesWithin } from "./deadline.ts";
 import { EventLog } from "./event-log.ts";
@@ -22,8 +23,10 @@ import { ResourceRouter } from "./router.ts";
 import { SandboxLoans } from "./sandbox-loans.ts";
 import { SessionJournal } from "./session-journal.ts";
 import { ExposedPorts } from "./session-ports.ts";
+import { SessionServices } from "./session-services.ts";
 import { SteadyTime } from "./steady-time.ts";
 import { Sweeper } from "./sweeper.ts";
+import { Terminals } from "./terminals/terminals.ts";
 import { LoopWatchdog } from "./watchdog.ts";
 
 export interface EngineOptions {
@@ -54,6 +57,9 @@ export class Engine {
   readonly executor: ToolExecutor;
   readonly watchdog: LoopWatchdog;
   readonly ports: ExposedPorts;
+  readonly terminals: Terminals;
+  /** Who controls the desktop and the terminals of a session. */
+  readonly leases: ControlLeases;
   /** Lends the sandboxes of sessions to what is no call. */
   readonly loans: SandboxLoans;
   /** Runs calls that carry an idempotency key. */
@@ -93,7 +99,10 @@ export class Engine {
       running: () => this.executor.running(),
     });
     this.loans = new SandboxLoans(this.router, clock);
-    this.ports = new ExposedPorts({ clock, limits, bus: this.bus });
+    const beside = { clock, limits, bus: this.bus };
+    this.ports = new ExposedPorts(beside);
+    this.terminals = new Terminals(beside);
+    this.leases = new ControlLeases(beside);
     this.executor = new ToolExecutor({
       catalog: this.catalog,
       router: this.router,
@@ -103,7 +112,7 @@ export class Engine {
       limits,
       logger,
       watchdog: this.watchdog,
-      ports: this.ports,
+      services: new SessionServices({ ...beside, ports: this.ports, terminals: this.terminals, leases: this.leases }),
     });
     const { catalog, executor } = this;
     const idempotency = new Idempotency({ ...kept, store: store.idempotency });
@@ -125,6 +134,7 @@ export class Engine {
     const ends = await OpenEnds.find(this.#store.events);
     await this.log.open([...leftIds.union(new Set(ends.sessionIds))]);
     ends.tell(this.bus, this.clock, leftIds);
+    this.router.recovery.sandboxes = ends.sandboxes;
     await Promise.all([this.#idempotency.recover(), this.jobs.recover(), this.router.recovery.run()]);
   }
 

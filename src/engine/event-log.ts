@@ -168,6 +168,7 @@ export class EventLog {
       worker_id: event.worker_id,
       session_id: sessionId,
       resource: event.resource,
+      project: event.project ?? this.#deps.bus.projects.of(sessionId),
       actor: event.actor,
       call_id: event.call_id,
       parent_id: event.parent_id,

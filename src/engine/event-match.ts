@@ -7,6 +7,7 @@ export function matchesEvent(event: StoredEvent, filter: EventFilter): boolean {
     (filter.worker_id === undefined || event.worker_id === filter.worker_id) &&
     (filter.session_id === undefined || event.session_id === filter.session_id) &&
     (filter.call_id === undefined || event.call_id === filter.call_id) &&
+    (filter.project === undefined || event.project === filter.project) &&
     (filter.trace_id === undefined || event.trace_id === filter.trace_id) &&
     (filter.types === undefined || filter.types.includes(event.type)) &&
     event.type !== "log.gap"

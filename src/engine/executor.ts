@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/context.ts";
 import { type ErrorName, ToolyardError } from "../core/errors.ts";
-import type { SessionPorts } from "../core/exposed-port.ts";
 import type { ToolResult } from "../core/result.ts";
 import { outOfScope } from "../core/scopes.ts";
 import type { Admission } from "./admission.ts";
@@ -18,8 +17,7 @@ import { parseParams } from "./params.ts";
 import { type PlainJson, toPlainJson } from "./plain-json.ts";
 import { Preparation } from "./preparation.ts";
 import type { ResourceRouter } from "./router.ts";
-import type { ExposedPorts } from "./session-ports.ts";
-import type { SessionRecord } from "./session-record.ts";
+import type { SessionServices } from "./session-services.ts";
 import { createSibling } from "./sibling-session.ts";
 import type { LoopWatchdog } from "./watchdog.ts";
 
@@ -32,7 +30,7 @@ export interface ExecutorDeps {
   readonly limits: EngineLimits;
   readonly logger: Logger;
   readonly watchdog: LoopWatchdog;
-  readonly ports: ExposedPorts;
+  readonly services: SessionServices;
 }
 
 /** How long a tool whose signal was aborted may take to say why in its own words, before it is answered for. */
@@ -127,8 +125,8 @@ export class ToolExecutor {
     return this.#deps.logger.child({ tool: call.entry.fullName, trace_id: call.traceId, call_id: call.id });
   }
 
-  portsOf(record: SessionRecord): SessionPorts {
-    return this.#deps.ports.of(record);
+  get services(): SessionServices {
+    return this.#deps.services;
   }
 
   createSession(call: Call, workerId: string, config: Readonly<Record<string, unknown>>) {

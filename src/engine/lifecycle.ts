@@ -81,11 +81,15 @@ export class Lifecycle {
     hook: string,
     timeoutMs: number,
     body: (context: LifecycleContext) => Promise<T> | T,
-    options: { readonly parent?: CancelSource; readonly onLate?: (value: T) => void } = {},
+    options: {
+      readonly parent?: CancelSource;
+      readonly onLate?: (value: T) => void;
+      readonly emit?: LifecycleContext["emit"];
+    } = {},
   ): Promise<T> {
     const { clock, limits } = this.#deps;
     const deadline = new Deadline(clock, timeoutMs, `${this.#mount.resource} ${hook}`, options.parent);
-    const context = new HookContext(this.#mount.resource, this.#logger, deadline);
+    const context = new HookContext(this.#mount.resource, this.#logger, deadline, options.emit);
     let work: Promise<T> | undefined;
     try {
       const running = body(context);
@@ -110,10 +114,11 @@ export class Lifecycle {
    *
    * @throws whatever the hook throws; ToolyardError timeout past the deadline.
    */
-  async cleanUp(session: Session<unknown>): Promise<void> {
+  async cleanUp(session: Session<unknown>, emit?: LifecycleContext["emit"]): Promise<void> {
     const { backend } = this.#mount;
     if (backend.cleanup === undefined) return;
-    await this.run("cleanup", this.#deps.limits.cleanupTimeoutMs, (context) => backend.cleanup?.(session, context));
+    const { cleanupTimeoutMs } = this.#deps.limits;
+    await this.run("cleanup", cleanupTimeoutMs, (context) => backend.cleanup?.(session, context), { emit });
   }
 
   /** Ends a warmup that still runs, then shuts the backend down; never rejects. */
@@ -144,9 +149,11 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 class HookContext implements LifecycleContext {
   readonly resource: string;
   readonly logger: Logger;
+  readonly emit: LifecycleContext["emit"];
   readonly #deadline: Deadline;
 
-  constructor(resource: string, logger: Logger, deadline: Deadline) {
+  constructor(resource: string, logger: Logger, deadline: Deadline, emit: LifecycleContext["emit"]) {
+    this.emit = emit;
     this.resource = resource;
     this.logger = logger;
     this.#deadline = deadline;

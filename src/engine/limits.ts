@@ -76,6 +76,21 @@ export interface EngineLimits {
   readonly maxPortTicketMs: number;
   /** Ways in to the ports of one session at once. */
   readonly portsPerSession: number;
+  /** Terminals of one session that run at once. */
+  readonly terminalsPerSession: number;
+  /** Viewers of one terminal at once. */
+  readonly terminalViewers: number;
+  /** Lines above the screen that a viewer is given. */
+  readonly terminalScrollbackLines: number;
+  /** What is recorded of one terminal; beyond it the recording ends. */
+  readonly terminalRecordingBytes: number;
+  /** Output that waits for a slow viewer; beyond it the viewer is given the screen anew in place of what it missed. */
+  readonly terminalBufferBytes: number;
+  /** How long a terminal lives that nobody watches or reads, types in or writes to. */
+  readonly terminalIdleMs: number;
+  /** How long a human has control without an input when they do not say, and at most. */
+  readonly controlLeaseMs: number;
+  readonly maxControlLeaseMs: number;
   /** Clients that follow the log or a call at once; further ones are refused with 429. */
   readonly streamClients: number;
   /** What is kept of one streamed call for readers that come back, beside its result. */
@@ -134,6 +149,14 @@ export const defaultLimits: EngineLimits = {
   portTicketMs: 3_600_000,
   maxPortTicketMs: 86_400_000,
   portsPerSession: 64,
+  terminalsPerSession: 8,
+  terminalViewers: 16,
+  terminalScrollbackLines: 1_000,
+  terminalRecordingBytes: 2_097_152,
+  terminalBufferBytes: 262_144,
+  terminalIdleMs: 3_600_000,
+  controlLeaseMs: 300_000,
+  maxControlLeaseMs: 3_600_000,
   streamClients: 4_096,
   streamBytes: 8_388_608,
   endedStreamBytes: 67_108_864,

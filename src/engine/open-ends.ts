@@ -11,6 +11,7 @@ const TAIL_EVENTS = 10_000;
 export class OpenEnds {
   readonly #calls = new Map<string, StoredEvent>();
   readonly #sessions = new Map<string, StoredEvent>();
+  readonly #sandboxes = new Map<string, StoredEvent>();
 
   /**
    * Reads the end of the log; to be done before new events come.
@@ -33,7 +34,16 @@ export class OpenEnds {
 
   /** The sessions that the ends belong to, whose events must be counted on. */
   get sessionIds(): readonly string[] {
-    return [...this.#sessions.keys(), ...[...this.#calls.values()].flatMap(({ session_id }) => session_id ?? [])];
+    return [
+      ...this.#sessions.keys(),
+      ...this.#sandboxes.keys(),
+      ...[...this.#calls.values()].flatMap(({ session_id }) => session_id ?? []),
+    ];
+  }
+
+  /** The ids of the sandboxes that were not terminated, by session. */
+  get sandboxes(): ReadonlyMap<string, string> {
+    return new Map([...this.#sandboxes].map(([session, { data }]) => [session, String(data["sandbox_id"])]));
   }
 
   /** Tells the ends: of every call, and of every session but those whose rows are left, which are the recovery's to tell. */
@@ -50,6 +60,10 @@ export class OpenEnds {
         message: "The server ended while it ran; it may have had its effect",
       });
     }
+    for (const [id, begun] of this.#sandboxes) {
+      const facts = { sandbox_id: begun.data["sandbox_id"], reason: "lost" };
+      if (!leftIds.has(id)) emit("sandbox_terminated", begun, facts);
+    }
     for (const [id, begun] of this.#sessions) if (!leftIds.has(id)) emit("session.ended", begun, { reason: "lost" });
   }
 
@@ -61,6 +75,8 @@ export class OpenEnds {
     } else if (sessionId !== undefined) {
       if (type === "session.created") this.#sessions.set(sessionId, event);
       else if (type === "session.ended") this.#sessions.delete(sessionId);
+      else if (type === "sandbox_created") this.#sandboxes.set(sessionId, event);
+      else if (type === "sandbox_terminated") this.#sandboxes.delete(sessionId);
     }
   }
 }

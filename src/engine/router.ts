@@ -45,9 +45,9 @@ export class ResourceRouter {
     this.#journal = journal;
     for (const mount of mounts.values()) this.#lifecycles.set(mount.resource, new Lifecycle(mount, deps));
     this.times = new SessionTimes(deps.clock, deps.limits);
-    this.#maker = new SessionMaker(mounts, this.#table, this.times, deps);
-    this.#cleaner = new SessionCleaner(this.#lifecycles, deps);
-    this.#initializer = new SessionInitializer(this.#lifecycles, this.#cleaner, deps);
+    this.#maker = new SessionMaker(mounts, this.#table, this.times, { ...deps, projects: bus.projects });
+    this.#cleaner = new SessionCleaner(this.#lifecycles, deps, this.#events);
+    this.#initializer = new SessionInitializer(this.#lifecycles, this.#cleaner, deps, this.#events);
     const table = this.#table;
     const parts = { table, maker: this.#maker, journal, events: this.#events };
     this.#endings = new SessionEndings({ ...parts, cleaner: this.#cleaner });
@@ -244,7 +244,8 @@ export class ResourceRouter {
 
   #obtain(request: CreateRequest): CreateResult {
     const live = this.find(request, request.resource);
-    const special = Object.keys(request.config).length > 0 || request.customName !== undefined;
+    const named = request.customName !== undefined || request.project !== undefined;
+    const special = Object.keys(request.config).length > 0 || named;
     if (live === undefined || (live.temporary && special)) {
       // Made before the one it replaces ends: a config that is refused changes nothing.
       const record = this.#make(request, false);

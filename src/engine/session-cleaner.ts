@@ -2,6 +2,7 @@ import { ToolyardError } from "../core/errors.ts";
 import type { Session } from "../core/session.ts";
 import { Cancellation, untilEnded } from "./deadline.ts";
 import type { Lifecycle, LifecycleDeps } from "./lifecycle.ts";
+import type { SessionEvents } from "./session-events.ts";
 
 const RETRIES_MS = [1_000, 10_000] as const;
 
@@ -9,12 +10,14 @@ const RETRIES_MS = [1_000, 10_000] as const;
 export class SessionCleaner {
   readonly #lifecycles: ReadonlyMap<string, Lifecycle>;
   readonly #deps: LifecycleDeps;
+  readonly #events: SessionEvents;
   readonly #running = new Set<Promise<void>>();
   readonly #hurry = new Cancellation();
   /** Sessions whose cleanup failed for good. */
   leaked = 0;
 
-  constructor(lifecycles: ReadonlyMap<string, Lifecycle>, deps: LifecycleDeps) {
+  constructor(lifecycles: ReadonlyMap<string, Lifecycle>, deps: LifecycleDeps, events: SessionEvents) {
+    this.#events = events;
     this.#lifecycles = lifecycles;
     this.#deps = deps;
   }
@@ -37,7 +40,7 @@ export class SessionCleaner {
     if (lifecycle === undefined) return;
     for (const delayMs of [...RETRIES_MS, undefined]) {
       try {
-        await lifecycle.cleanUp(session);
+        await lifecycle.cleanUp(session, this.#events.teller(session));
         return;
       } catch (error) {
         const facts = { err: error, resource: session.resource, session_id: session.id, retry_ms: delayMs };

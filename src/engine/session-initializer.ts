@@ -2,6 +2,7 @@ import { ToolyardError } from "../core/errors.ts";
 import type { Lifecycle, LifecycleDeps } from "./lifecycle.ts";
 import type { Mount } from "./mount.ts";
 import type { SessionCleaner } from "./session-cleaner.ts";
+import type { SessionEvents } from "./session-events.ts";
 import type { SessionRecord } from "./session-record.ts";
 
 /** Runs the initialize of sessions, after their backend's warmup. */
@@ -9,8 +10,15 @@ export class SessionInitializer {
   readonly #lifecycles: ReadonlyMap<string, Lifecycle>;
   readonly #cleaner: SessionCleaner;
   readonly #deps: LifecycleDeps;
+  readonly #events: SessionEvents;
 
-  constructor(lifecycles: ReadonlyMap<string, Lifecycle>, cleaner: SessionCleaner, deps: LifecycleDeps) {
+  constructor(
+    lifecycles: ReadonlyMap<string, Lifecycle>,
+    cleaner: SessionCleaner,
+    deps: LifecycleDeps,
+    events: SessionEvents,
+  ) {
+    this.#events = events;
     this.#lifecycles = lifecycles;
     this.#cleaner = cleaner;
     this.#deps = deps;
@@ -37,7 +45,7 @@ export class SessionInitializer {
         "initialize",
         this.#deps.limits.initializeTimeoutMs,
         (context) => backend.initialize?.({ workerId, tenant, sessionId, config }, context),
-        { parent: record.initialization, onLate },
+        { parent: record.initialization, onLate, emit: this.#events.teller(record) },
       );
       record.view = { ...record.view, data };
     } catch (error) {
@@ -62,7 +70,7 @@ export class SessionInitializer {
         "adopt",
         this.#deps.limits.initializeTimeoutMs,
         (context) => backend.adopt?.({ ...record.view, data: handle }, context) ?? null,
-        { parent: record.initialization, onLate },
+        { parent: record.initialization, onLate, emit: this.#events.teller(record) },
       );
     } catch (error) {
       this.#deps.logger.error({ err: error, resource, session_id: record.id }, "adopt failed");

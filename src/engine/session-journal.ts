@@ -24,6 +24,7 @@ export interface SessionJournalDeps {
 export interface StoredHandle {
   readonly handle: unknown;
   readonly autoExtend: boolean;
+  readonly project?: string | undefined;
 }
 
 interface Entry {
@@ -203,10 +204,10 @@ export class SessionJournal {
     return Math.round(this.#deps.time.now() + record.expiresAt - this.#deps.clock.now());
   }
 
-  async #toHandle({ mount, view, autoExtend }: SessionRecord): Promise<string | null> {
+  async #toHandle({ mount, view, autoExtend, project }: SessionRecord): Promise<string | null> {
     if (mount?.backend.adopt === undefined) return null;
     const handle: unknown = await mount.backend.handle?.(view);
-    const stored: StoredHandle = { handle: handle ?? null, autoExtend };
+    const stored: StoredHandle = { handle: handle ?? null, autoExtend, project };
     return JSON.stringify(stored);
   }
 }

@@ -5,6 +5,7 @@ import { hasSessions, type Mount } from "./mount.ts";
 import { toSessionConfig } from "./session-config.ts";
 import type { StoredHandle } from "./session-journal.ts";
 import { toSessionId, toSessionName } from "./session-name.ts";
+import type { SessionProjects } from "./session-projects.ts";
 import { SessionQuota } from "./session-quota.ts";
 import { SessionRecord } from "./session-record.ts";
 import type { CreateRequest } from "./session-request.ts";
@@ -18,9 +19,16 @@ export class SessionMaker {
   readonly #times: SessionTimes;
   readonly #clock: Clock;
   readonly #quota: SessionQuota;
+  readonly #projects: SessionProjects;
 
-  constructor(mounts: ReadonlyMap<string, Mount>, table: SessionTable, times: SessionTimes, deps: LifecycleDeps) {
+  constructor(
+    mounts: ReadonlyMap<string, Mount>,
+    table: SessionTable,
+    times: SessionTimes,
+    deps: LifecycleDeps & { readonly projects: SessionProjects },
+  ) {
     this.#mounts = mounts;
+    this.#projects = deps.projects;
     this.#table = table;
     this.#times = times;
     this.#clock = deps.clock;
@@ -41,8 +49,10 @@ export class SessionMaker {
     const name = toSessionName(resource, workerId, this.#table.count(request, resource), customName);
     const ttlMs = this.#times.toTtl(request.ttlMs);
     const now = this.#clock.now();
+    const id = toSessionId(name);
+    this.#projects.set(id, request.project);
     const record = new SessionRecord({
-      id: toSessionId(name),
+      id,
       name,
       workerId,
       tenant,
@@ -55,6 +65,7 @@ export class SessionMaker {
       autoExtend: request.autoExtend ?? true,
       createdAt: this.#clock.date(),
       usedAt: now,
+      project: request.project,
       expiresAt: now + ttlMs,
     });
     this.#table.add(record);
@@ -67,6 +78,7 @@ export class SessionMaker {
     if (mount?.backend.adopt === undefined || !hasSessions(mount.backend)) return undefined;
     this.#quota.take(row);
     const { id, name, workerId, tenant, resource, ttlMs } = row;
+    this.#projects.set(id, stored.project);
     const record = new SessionRecord({
       id,
       name,
@@ -81,6 +93,7 @@ export class SessionMaker {
       autoExtend: stored.autoExtend,
       createdAt: new Date(row.createdAt),
       usedAt: this.#clock.now(),
+      project: stored.project,
       expiresAt: this.#clock.now() + timeLeftMs,
     });
     this.#table.add(record);

@@ -46,6 +46,10 @@ export class SessionRecord {
   temporary: boolean;
   /** What tools and hooks see of it. */
   view: Session<unknown>;
+  /** A label of its tenant's, for the event log. */
+  readonly project: string | undefined;
+  /** What stands behind it, for events that are told when it is gone. */
+  sandbox: { readonly id: string } | undefined;
   /** Whether the initialize is over and went well. */
   initialized = false;
   state: SessionState = "initializing";
@@ -77,6 +81,7 @@ export class SessionRecord {
     readonly createdAt: Date;
     readonly expiresAt: number;
     readonly usedAt: number;
+    readonly project: string | undefined;
   }) {
     this.id = facts.id;
     this.name = facts.name;
@@ -91,6 +96,7 @@ export class SessionRecord {
     this.autoExtend = facts.autoExtend;
     this.createdAt = facts.createdAt;
     this.usedAt = facts.usedAt;
+    this.project = facts.project;
     this.expiresAt = facts.expiresAt;
     const { id, name, workerId, tenant, resource, config } = facts;
     this.view = { id, name, workerId, tenant, resource, config, data: undefined };

@@ -24,6 +24,8 @@ export interface SessionRecoveryDeps {
 export class SessionRecovery {
   readonly #deps: SessionRecoveryDeps;
   readonly #adoptions: Promise<void>[] = [];
+  /** The ids of the sandboxes that the last server made, by session, as far as its log says. */
+  sandboxes: ReadonlyMap<string, string> = new Map();
 
   constructor(deps: SessionRecoveryDeps) {
     this.#deps = deps;
@@ -52,9 +54,11 @@ export class SessionRecovery {
     const record = this.#restore(row);
     if (record === undefined) {
       departed.add(row, "lost");
-      events.lost(row);
+      events.lost(row, this.sandboxes.get(row.id));
       return journal.lose(row);
     }
+    const sandboxId = this.sandboxes.get(row.id);
+    if (sandboxId !== undefined) record.sandbox = { id: sandboxId };
     // Held by nobody's call, so that it is not given up because one that waits for it gives up.
     const hold: LeaseHolder = { cancel: () => undefined };
     record.holders.add(hold);

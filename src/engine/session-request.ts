@@ -10,6 +10,8 @@ export interface CreateRequest extends Caller {
   readonly customName?: string | undefined;
   readonly ttlMs?: number | undefined;
   readonly autoExtend?: boolean | undefined;
+  /** A label, for the event log. */
+  readonly project?: string | undefined;
 }
 
 /** `created` by this request, `adopted` from a temporary one, or `exists` already. */

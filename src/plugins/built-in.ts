@@ -4,9 +4,13 @@ export interface BuiltInBackend {
   readonly load: () => Promise<unknown>;
   /** Whether it runs sandboxes; it cannot run in a worker thread then, since runtimes stay in the main one. */
   readonly needsRuntimes: boolean;
+  /** Whether it runs in a worker thread when its config does not say. */
+  readonly thread?: boolean;
 }
 
 /** The built-in backends by the name that a config gives them. */
 export const BUILT_IN: Readonly<Record<string, BuiltInBackend>> = {
   code: { load: () => import("../backends/code/backend.ts"), needsRuntimes: true },
+  // Ranking and indexing hold their thread.
+  rag: { load: () => import("../backends/rag/backend.ts"), needsRuntimes: false, thread: true },
 };

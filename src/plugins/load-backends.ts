@@ -58,10 +58,11 @@ async function loadBackend(resource: string, entry: ResourceConfig, loading: Loa
     key: `${place.key}.backend`,
     configDir: loading.configDir,
   });
-  if (entry.thread && source.kind === "built-in" && BUILT_IN[source.name]?.needsRuntimes === true) {
+  const builtIn = source.kind === "built-in" ? BUILT_IN[source.name] : undefined;
+  if (entry.thread === true && builtIn?.needsRuntimes === true) {
     throw new ConfigError(
       { ...place, key: `${place.key}.thread` },
-      `the ${source.name} backend cannot run in a thread`,
+      `the ${entry.backend ?? resource} backend cannot run in a thread`,
     );
   }
   let backendClass: BackendClass;
@@ -71,7 +72,7 @@ async function loadBackend(resource: string, entry: ResourceConfig, loading: Loa
     throw new ConfigError({ ...place, key: `${place.key}.backend` }, explain(error), error);
   }
   const backend = construct(backendClass, checkedConfig(backendClass, resource, entry, loading), place, loading);
-  return entry.thread ? toThread(backend, source, resource, loading) : backend;
+  return (entry.thread ?? builtIn?.thread === true) ? toThread(backend, source, resource, loading) : backend;
 }
 
 function checkedConfig(
@@ -129,8 +130,14 @@ function construct(
   }
 }
 
-function toThread(backend: AnyBackend, source: BackendSource, resource: string, { logger }: Loading): AnyBackend {
-  return new ThreadedBackend(backend, { source, resource, logger: logger.child({ resource }) });
+function toThread(backend: AnyBackend, source: BackendSource, resource: string, loading: Loading): AnyBackend {
+  const { logger, dataDir } = loading;
+  return new ThreadedBackend(backend, {
+    source,
+    resource,
+    logger: logger.child({ resource }),
+    ...(dataDir !== undefined && { dataDir }),
+  });
 }
 
 function explain(error: unknown): string {

@@ -6,7 +6,7 @@ import { ConfigFolder } from "./config-folder.ts";
 import type { AnyRoute } from "./route.ts";
 import { auditRoutes } from "./routes/audit.ts";
 import { callStreamRoutes } from "./routes/call-streams.ts";
-import { eventRoutes } from "./routes/events.ts";
+import { eventRoutes, sandboxEventRoutes } from "./routes/events.ts";
 import { executeRoutes } from "./routes/execute.ts";
 import { fileRoutes } from "./routes/files.ts";
 import type { HttpLimits } from "./http-limits.ts";
@@ -18,6 +18,8 @@ import { jobRoutes } from "./routes/jobs.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { lifecycleRoutes } from "./routes/lifecycle.ts";
 import { sessionRoutes } from "./routes/session.ts";
+import { controlRoutes } from "./routes/control.ts";
+import { sandboxRoutes } from "./routes/sandbox.ts";
 import { shutdownRoutes } from "./routes/shutdown.ts";
 import { ticketRoutes } from "./routes/tickets.ts";
 import { toolRoutes } from "./routes/tools.ts";
@@ -50,6 +52,9 @@ export function apiRoutes(engine: Engine, security: Security, options: ApiOption
     ...sessionAdminRoutes(engine),
     ...fileRoutes(engine, http, clients),
     ...portRoutes(engine),
+    ...sandboxEventRoutes(engine, clients, logger),
+    ...sandboxRoutes(engine),
+    ...controlRoutes(engine),
     ...initRoutes(engine, new ConfigFolder(options.configDir)),
     ...toolRoutes(engine),
     ...warmupRoutes(engine),

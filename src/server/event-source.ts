@@ -21,6 +21,7 @@ export function toLoggedEvent(entry: StoredEvent | EventGap): LoggedEvent | GapE
     session_id: entry.session_id ?? null,
     worker_id: entry.worker_id ?? null,
     resource: entry.resource ?? null,
+    ...(entry.project !== undefined && { project: entry.project }),
     actor: entry.actor ?? (entry.call_id === undefined ? "system" : "agent"),
     call_id: entry.call_id ?? null,
     parent_id: entry.parent_id ?? null,

@@ -17,6 +17,7 @@ import type { RuntimeReport } from "./routes/health.ts";
 import { HostGuard } from "./guard.ts";
 import { createDataPlane, planeRoutes } from "./planes/data-plane.ts";
 import type { Plane } from "./planes/plane.ts";
+import { terminalsPlane } from "./planes/terminals/terminals-plane.ts";
 import { PortsOrigin } from "./planes/ports/port-address.ts";
 import type { ExposedPorts } from "../engine/session-ports.ts";
 import { StreamClients } from "./stream-clients.ts";
@@ -44,7 +45,7 @@ export interface ServerOptions {
   readonly runtimes?: RuntimeReport;
   /** `http://*.localhost`: where each exposed port has an origin of its own; by default all are under `/ports/`. */
   readonly portsOrigin?: string | undefined;
-  /** WebSocket paths. */
+  /** Further WebSocket paths. */
   readonly planes?: (engine: Engine) => readonly Plane[];
 }
 
@@ -81,7 +82,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   });
   const engine = new Engine({ mounts, limits, store, logger, ...(clock !== undefined && { clock }) });
   const clients = new StreamClients(limits.streamClients);
-  const planes = options.planes?.(engine) ?? [];
+  const planes = [...terminalsPlane(engine, clients), ...(options.planes?.(engine) ?? [])];
   const routes = [
     ...apiRoutes(engine, security, { ...options, store, clients, stop: () => void stop() }),
     ...planeRoutes(planes),

@@ -34,7 +34,7 @@ describe("parseConfig", () => {
     expect(config.server.log_level).toBe("warn");
     expect(config.limits).toMatchObject({ session_ttl_ms: 60_000, sweep_interval_ms: 7_000 });
     expect(config.resources).toEqual({
-      shell: { enabled: true, backend: "./shell.ts", description: "a shell", thread: false, config: { a: 1 } },
+      shell: { enabled: true, backend: "./shell.ts", description: "a shell", config: { a: 1 } },
     });
     expect(config.apis).toEqual({ search: { key: "k" } });
   });

@@ -41,7 +41,7 @@ describe("the docs", () => {
     const pages = [
       "README.md",
       "CONTRIBUTING.md",
-      ...["http", "backends", "client", "config", "runtimes", "sandboxes", "security", "jobs", "events"].map(
+      ...["http", "backends", "client", "config", "runtimes", "sandboxes", "security", "jobs", "events", "terminals"].map(
         (page) => `docs/${page}.md`,
       ),
     ];

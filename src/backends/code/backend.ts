@@ -4,6 +4,7 @@ import type { LifecycleContext, SessionRequest } from "../../core/context.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import type { RuntimeSelector, SandboxInstance } from "../../core/runtime.ts";
 import type { Session } from "../../core/session.ts";
+import { TerminalTools } from "../../core/terminal-tools.ts";
 import { type BoundTool, scanTools } from "../../core/tool.ts";
 import { AliasTools } from "./alias-tools.ts";
 import { ArchiveTools } from "./archive-tools.ts";
@@ -63,6 +64,7 @@ export default class CodeBackend extends Backend<CodeSession> {
       new ArchiveTools(),
       new SandboxTools(),
       new SnapshotTools(this.#snapshots),
+      new TerminalTools<CodeSession>(({ session }) => session.data.sandboxes.able("spawn")),
       new AliasTools(limits),
     ];
   }

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { ToolyardError } from "../../core/errors.ts";
 import type { SandboxProcess } from "../../core/sandbox-process.ts";
+import { parseTerminalCommand } from "../../core/terminal.ts";
 import type { CommandStatus } from "./bash-schemas.ts";
+import type { SessionSandboxes } from "./sandboxes.ts";
 import type { CodeContext } from "./session.ts";
 import { quote, SHELL_STATE } from "./shell-code.ts";
 
@@ -34,7 +36,7 @@ export async function startBackground(
 ): Promise<SandboxProcess> {
   const { sandboxes } = context.session.data;
   const box = sandboxes.able("spawn");
-  const known = await sandboxes.able("processes").processes(context.signal);
+  const known = await listBackground(sandboxes, context.signal);
   if (known.length >= maxBackground) {
     throw new ToolyardError("limit_exceeded", `a session may have ${maxBackground} commands in the background`, {
       details: { limit: "background_commands", max: maxBackground },
@@ -81,9 +83,18 @@ async function toFile(script: string, { session, signal }: CodeContext): Promise
   return `source ${path}`;
 }
 
+/** Lists the commands in the background, of which the programs of terminals are none. */
+export async function listBackground(
+  sandboxes: SessionSandboxes,
+  signal: AbortSignal,
+): Promise<readonly SandboxProcess[]> {
+  const processes = await sandboxes.able("processes").processes(signal);
+  return processes.filter(({ command }) => parseTerminalCommand(command) === undefined);
+}
+
 /** Finds a command of the session's box by its id. */
 export async function findBackground(id: string, { session, signal }: CodeContext): Promise<SandboxProcess> {
-  const known = await session.data.sandboxes.able("processes").processes(signal);
+  const known = await listBackground(session.data.sandboxes, signal);
   const found = known.find((process) => process.id === id);
   if (found !== undefined) return found;
   throw new ToolyardError("unknown_name", `there is no command "${id}" in the background`, {

@@ -1,7 +1,7 @@
 import { StringDecoder } from "node:string_decoder";
 import type { ProcessLog } from "../../core/sandbox-process.ts";
 import { type Input, tool } from "../../core/tool.ts";
-import { findBackground, startBackground, toStatus } from "./background.ts";
+import { findBackground, listBackground, startBackground, toStatus } from "./background.ts";
 import {
   BashParams,
   BashResult,
@@ -18,7 +18,7 @@ import {
   StatusParams,
 } from "./bash-schemas.ts";
 import type { ToolLimits } from "./code-tools.ts";
-import { runCommand } from "./run-command.ts";
+import { runCommand, tellCommand } from "./run-command.ts";
 import type { CodeContext } from "./session.ts";
 
 /** `bash:*`: a shell that lasts, and commands in the background. */
@@ -43,6 +43,7 @@ export class BashTools {
     const { maxTimeoutMs, maxBackground } = this.#limits;
     if (params.background) {
       const started = await startBackground({ command, cwd, env, timeoutMs, shell }, maxBackground, context);
+      tellCommand(context, command);
       const { id, pid, startedAt } = started;
       return { background: true, id, pid, started_at: new Date(startedAt).toISOString() };
     }
@@ -101,8 +102,7 @@ export class BashTools {
     annotations: { title: "List commands", readOnlyHint: true, idempotentHint: true },
   })
   async list(_params: object, { session, signal }: CodeContext): Promise<ListCommandsResult> {
-    const known = await session.data.sandboxes.able("processes").processes(signal);
-    return { commands: known.map(toStatus) };
+    return { commands: (await listBackground(session.data.sandboxes, signal)).map(toStatus) };
   }
 
   @tool({

@@ -16,9 +16,32 @@ export interface ShellCommand {
 
 /** What it takes to ask a shell where it is, and to send it somewhere. */
 const ASIDE_MS = 5_000;
+/** Characters of a command that an event holds. */
+const MAX_TOLD = 1_000;
 
 /** Runs a command in the shell itself, which is afterwards where it was before if the command was to run elsewhere. */
-export function runCommand(run: ShellCommand, context: CodeContext): Promise<RunResult> {
+export async function runCommand(run: ShellCommand, context: CodeContext): Promise<RunResult> {
+  const done = await runInShell(run, context);
+  tellCommand(context, run.command, done);
+  return done;
+}
+
+/** Tells the event log of a command: how it ended, or that it was started in the background. */
+export function tellCommand(
+  context: CodeContext,
+  command: string,
+  ended?: Pick<RunResult, "exit_code" | "duration_ms">,
+): void {
+  context.emit?.("command_executed", {
+    sandbox_id: context.session.data.sandboxes.box.id,
+    command: command.length > MAX_TOLD ? `${command.slice(0, MAX_TOLD)}…` : command,
+    background: ended === undefined,
+    exit_code: ended?.exit_code ?? null,
+    duration_ms: ended?.duration_ms ?? null,
+  });
+}
+
+function runInShell(run: ShellCommand, context: CodeContext): Promise<RunResult> {
   const { command, shell, cwd, env, timeoutMs, maxTimeoutMs } = run;
   const code = toShellCode(command, { cwd, env });
   return context.session.data.sandboxes.use(shell, "bash", context.signal, async (open) => {

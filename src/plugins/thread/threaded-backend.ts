@@ -13,6 +13,8 @@ export interface ThreadedBackendOptions {
   readonly source: BackendSource;
   readonly resource: string;
   readonly logger: Logger;
+  /** Where the backend may keep what must outlive the server. */
+  readonly dataDir?: string;
   /** Milliseconds that an aborted call gives a blocked thread before it is stopped; 1000 by default. */
   readonly graceMs?: number;
 }
@@ -43,7 +45,8 @@ export class ThreadedBackend extends Backend<unknown> {
   #warmGeneration: number | undefined;
   #warming: Promise<unknown> = Promise.resolve();
 
-  constructor(original: AnyBackend, { source, resource, logger, graceMs = 1_000 }: ThreadedBackendOptions) {
+  constructor(original: AnyBackend, options: ThreadedBackendOptions) {
+    const { source, resource, logger, dataDir, graceMs = 1_000 } = options;
     super({ config: original.config });
     this.#original = original;
     this.resource = original.resource;
@@ -51,7 +54,8 @@ export class ThreadedBackend extends Backend<unknown> {
     this.description = original.description;
     if (original.configSchema !== undefined) this.configSchema = original.configSchema;
     if (original.sessionSchema !== undefined) this.sessionSchema = original.sessionSchema;
-    this.#host = new ThreadHost({ start: { source, config: original.config, resource }, logger, graceMs });
+    const start = { source, config: original.config, resource, ...(dataDir !== undefined && { dataDir }) };
+    this.#host = new ThreadHost({ start, logger, graceMs });
     if (original.warmup !== undefined) this.warmup = (context) => this.#warm(context);
     if (original.initialize !== undefined) {
       this.initialize = async (request, context) => {

@@ -159,7 +159,9 @@ if (parentPort !== null) {
   const start = workerData as WorkerStart;
   try {
     const backendClass = await loadBackendClass(start.source);
-    const worker = new BackendWorker(port, new backendClass({ config: start.config }), start);
+    const { config, dataDir } = start;
+    const backend = new backendClass({ config, ...(dataDir !== undefined && { dataDir }) });
+    const worker = new BackendWorker(port, backend, start);
     port.on("message", (message: ToWorker) => worker.receive(message));
   } catch (error) {
     const unloadable: ToHost = { kind: "unloadable", error: packError(error) };

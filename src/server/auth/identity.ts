@@ -1,4 +1,4 @@
-import { outOfScope, type Scopes, SERVER_RESOURCE, type Verb } from "../../core/scopes.ts";
+import { outOfScope, Scopes, SERVER_RESOURCE, type Verb } from "../../core/scopes.ts";
 
 /** Who stands behind a request. */
 export interface Identity {
@@ -29,4 +29,10 @@ export function mayDo({ tenant, scopes }: Identity, verb: Verb, resource: string
  */
 export function demand(identity: Identity, verb: Verb, resource: string): void {
   if (!mayDo(identity, verb, resource)) throw outOfScope(verb, resource);
+}
+
+/** The same caller, who may only look at what they may do something with. */
+export function toReader(identity: Identity): Identity {
+  const patterns = identity.scopes?.patterns ?? ["*"];
+  return { ...identity, scopes: new Scopes(patterns.map((pattern) => `${pattern.split(":", 1)[0]}:read`)) };
 }

@@ -124,6 +124,7 @@ function toCall(
     sessionId: body.session_id ?? undefined,
     traceId: traceId ?? undefined,
     parent,
+    controlLease: "control_lease" in body && typeof body.control_lease === "string" ? body.control_lease : undefined,
     idempotencyKey: key,
   };
 }

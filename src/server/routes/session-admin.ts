@@ -18,6 +18,7 @@ export function sessionAdminRoutes(engine: Engine): readonly AnyRoute[] {
     worker_id: record.workerId,
     ttl_ms: record.ttlMs,
     auto_extend: record.autoExtend,
+    ...(record.project !== undefined && { project: record.project }),
   });
   const select = ({ tenant, ...identity }: Identity, verb: "read" | "session", query: URLSearchParams) => {
     const worker = query.get("worker_id");

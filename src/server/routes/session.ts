@@ -45,6 +45,7 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
               customName: body.custom_name ?? undefined,
               ttlMs: body.ttl === undefined || body.ttl === null ? undefined : body.ttl * 1000,
               autoExtend: body.auto_extend ?? undefined,
+              project: toProject(body.project),
             },
             new ClientWait(outgoing),
           );
@@ -220,4 +221,8 @@ function compatibility(engine: Engine, record: SessionRecord): object {
       ? `${record.resource} keeps no sessions; its tools can be called without one`
       : `No backend is mounted as ${record.resource}${near.length > 0 ? `; did you mean ${near.join(", ")}?` : ""}`;
   return { compatibility_mode: true, compatibility_message: message, known_resource: record.mount !== undefined };
+}
+
+function toProject(project: string | null | undefined): string | undefined {
+  return typeof project === "string" ? checkName("project", project) : undefined;
 }

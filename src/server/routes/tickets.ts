@@ -1,12 +1,15 @@
 import { z } from "zod";
 import { MAX_NAME_LENGTH } from "../../core/protocol.ts";
 import type { TicketBox } from "../auth/ticket-box.ts";
+import { toReader } from "../auth/identity.ts";
 import { succeed } from "../reply.ts";
 import { type AnyRoute, route } from "../route.ts";
 
 const TicketRequest = z.object({
   /** What it opens: `events`, or the id of a session. */
   purpose: z.string().min(1).max(MAX_NAME_LENGTH).default("events"),
+  /** Opens it for looking only: whoever has the ticket can do nothing else with it. */
+  view_only: z.boolean().default(false),
 });
 
 /** One-time tickets for clients that cannot send a header: EventSource and WebSocket in a browser. */
@@ -21,8 +24,8 @@ export function ticketRoutes(tickets: TicketBox): readonly AnyRoute[] {
       body: TicketRequest,
       enveloped: true,
       handle({ body, identity }) {
-        const { ticket, expiresAt } = tickets.issue(identity, body.purpose);
-        const data = { ticket, purpose: body.purpose, expires_at: expiresAt.toISOString() };
+        const { ticket, expiresAt } = tickets.issue(body.view_only ? toReader(identity) : identity, body.purpose);
+        const data = { ticket, purpose: body.purpose, view_only: body.view_only, expires_at: expiresAt.toISOString() };
         return succeed({ operation: "tickets:create" }, data);
       },
     }),

@@ -34,12 +34,14 @@ const quote = (text: string | undefined) =>
 
 /** The fields that most events lack come last, and are left out together. */
 function toFields(event: StoredEvent, startTs?: string): string {
-  const { parent_id: parentId, actor, blobs } = event;
+  const { parent_id: parentId, actor, blobs, project } = event;
   const common =
     `[${quote(event.type)},${quote(event.ts)},${quote(event.tenant)},${quote(event.worker_id)},${quote(event.session_id)},` +
     `${event.seq ?? null},${quote(event.resource)},${quote(event.call_id)},${quote(event.trace_id)},${JSON.stringify(event.data)}`;
-  if (parentId !== undefined || actor !== undefined || blobs !== undefined)
-    return `${common},${quote(startTs)},${quote(parentId)},${quote(actor)},${JSON.stringify(blobs ?? null)}]`;
+  if (parentId !== undefined || actor !== undefined || blobs !== undefined || project !== undefined) {
+    const rare = `${common},${quote(startTs)},${quote(parentId)},${quote(actor)},${JSON.stringify(blobs ?? null)}`;
+    return project === undefined ? `${rare}]` : `${rare},${quote(project)}]`;
+  }
   return startTs === undefined ? `${common}]` : `${common},${quote(startTs)}]`;
 }
 
@@ -59,11 +61,27 @@ type Fields = readonly [
   parentId: Maybe<string>,
   actor: Maybe<NonNullable<StoredEvent["actor"]>>,
   blobs: Maybe<readonly string[]>,
+  project: Maybe<string>,
 ];
 
 function toEvent(id: number, fields: Fields): StoredEvent {
-  const [type, ts, tenant, workerId, sessionId, seq, resource, callId, traceId, data, , parentId, actor, blobs] =
-    fields;
+  const [
+    type,
+    ts,
+    tenant,
+    workerId,
+    sessionId,
+    seq,
+    resource,
+    callId,
+    traceId,
+    data,
+    ,
+    parentId,
+    actor,
+    blobs,
+    project,
+  ] = fields;
   return {
     id,
     type,
@@ -73,6 +91,7 @@ function toEvent(id: number, fields: Fields): StoredEvent {
     ...(isGiven(sessionId) && { session_id: sessionId }),
     ...(isGiven(seq) && { seq }),
     ...(isGiven(resource) && { resource }),
+    ...(isGiven(project) && { project }),
     ...(isGiven(callId) && { call_id: callId }),
     ...(isGiven(traceId) && { trace_id: traceId }),
     data,
@@ -99,6 +118,7 @@ function isPair(start: StoredEvent, end: StoredEvent): boolean {
     start.tenant === end.tenant &&
     start.worker_id === end.worker_id &&
     start.resource === end.resource &&
+    start.project === end.project &&
     start.actor === end.actor &&
     start.parent_id === end.parent_id &&
     start.trace_id === end.trace_id &&

@@ -166,7 +166,7 @@ export function mayMatch(names: Buffer, filter: EventFilter): boolean {
 
 /** The events after an id that may match a filter, oldest first: lines without the rarest name asked for are not even parsed. */
 export function* eventsIn(body: Buffer, filter: EventFilter, afterId: number): Generator<StoredEvent> {
-  const name = filter.call_id ?? filter.session_id ?? filter.worker_id;
+  const name = filter.call_id ?? filter.session_id ?? filter.worker_id ?? filter.project;
   const needle = name === undefined ? null : Buffer.from(JSON.stringify(name));
   let start = 0;
   while (start < body.length) {

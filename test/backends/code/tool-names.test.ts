@@ -22,6 +22,7 @@ describe("the tools of the code backend", () => {
     expect(prefixes.get("bash")).toHaveLength(7);
     expect(prefixes.get("file")).toHaveLength(14);
     expect(prefixes.get("sandbox")).toHaveLength(11);
+    expect(prefixes.get("terminal")).toHaveLength(7);
   });
 
   it("are all in docs/sandboxes.md", () => {

@@ -1,0 +1,81 @@
+import type { CollectionIndex } from "../index/collection-index.ts";
+import { toSearchedText } from "../index/writer.ts";
+import type { Database } from "../index/database.ts";
+import type { SegmentView } from "../index/segment.ts";
+import { Statements } from "../index/statements.ts";
+import { toBytes, toFloats } from "../lsa/semantic-index.ts";
+import type { Embedder } from "./embedder.ts";
+
+/** The vectors of a model for the chunks of one index, in an ordinary table by the digest of what was embedded. */
+export class DenseIndex {
+  readonly #statements: Statements;
+  readonly #segments = new Map<string, { readonly vectors: Float32Array; readonly count: number }>();
+
+  constructor(database: Database) {
+    this.#statements = new Statements(database);
+  }
+
+  /** The vectors of a segment's chunks, zero where there is none yet; `undefined` when there is none at all. */
+  vectors({ segment, ids }: SegmentView, model: string, size: number): Float32Array | undefined {
+    const key = `${segment} ${size} ${model}`;
+    const known = this.#segments.get(key);
+    if (known?.count === ids.length) return known.vectors;
+    const first = ids[0] ?? 0;
+    const rows = this.#statements.all<{ chunk: number; vector: Uint8Array }>(
+      "SELECT chunk, vector FROM chunks JOIN vectors USING (digest) WHERE model = ? AND chunk BETWEEN ? AND ? ORDER BY chunk",
+      ...[model, first, ids.at(-1) ?? -1],
+    );
+    if (rows.length === 0) return undefined;
+    const vectors = new Float32Array(ids.length * size);
+    let ordinal = 0;
+    for (const { chunk, vector } of rows) {
+      while (ordinal < ids.length && (ids[ordinal] ?? 0) < chunk) ordinal += 1;
+      if (ids[ordinal] === chunk && vector.length === size * 4) vectors.set(toFloats(vector), ordinal * size);
+    }
+    // Kept only when none can come to it any more.
+    if (rows.length === ids.length) this.#segments.set(key, { vectors, count: ids.length });
+    for (const oldest of this.#segments.keys()) {
+      if (this.#segments.size <= 64) break;
+      this.#segments.delete(oldest);
+    }
+    return vectors;
+  }
+
+  has(model: string, digest: Uint8Array): boolean {
+    return this.#statements.get("SELECT 1 FROM vectors WHERE model = ? AND digest = ?", model, digest) !== undefined;
+  }
+
+  store(model: string, digest: Uint8Array, vector: Float32Array): void {
+    this.#statements.run("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", model, digest, toBytes(vector));
+  }
+}
+
+/**
+ * Embeds the chunks that have no vectors yet; those of a text that was embedded before are not asked for again.
+ *
+ * @throws ToolyardError `upstream_failed`, with what was embedded by then kept
+ */
+export async function embedMissing(index: CollectionIndex, embedder: Embedder, signal: AbortSignal): Promise<number> {
+  const { model, batch, document_prefix: prefix } = embedder.config;
+  const { reader, dense } = index;
+  let embedded = 0;
+  for (let after = 0; ; ) {
+    signal.throwIfAborted();
+    const rows = reader.chunksAfter(after, batch * 2);
+    const missing = rows.filter(({ digest }) => !dense.has(model, digest));
+    const texts = missing.map((row) => {
+      const title = reader.documentByNumber(row.document)?.title ?? null;
+      return prefix + toSearchedText(title, row.heading, reader.text(row.document, row.start_at, row.end_at));
+    });
+    // oxlint-disable-next-line no-await-in-loop
+    const vectors = await embedder.embed(texts);
+    for (const [at, vector] of vectors.entries()) {
+      const digest = missing[at]?.digest;
+      if (digest !== undefined) dense.store(model, digest, vector);
+    }
+    embedded += vectors.length;
+    const last = rows.at(-1);
+    if (last === undefined) return embedded;
+    after = last.chunk;
+  }
+}

@@ -1,0 +1,150 @@
+import { ToolyardError } from "../../../core/errors.ts";
+import { toSearchedText } from "../index/writer.ts";
+import { type Hit, rankByTerms, type WeightedTerms } from "../ranking/bm25.ts";
+import { widenQuery } from "../ranking/feedback.ts";
+import { fuse, type FusedHit, type Fusion, type RankedList } from "../ranking/fuse.ts";
+import { analyze, countTerms } from "../text/analyze.ts";
+import type { DocumentRow } from "../index/reader.ts";
+import { foldQuery } from "../lsa/semantic-model.ts";
+import { rankByVectors } from "../ranking/vectors.ts";
+import type { SourcePart } from "./sources.ts";
+
+/** The ways to find a chunk. */
+export const RETRIEVERS = ["bm25", "feedback", "lsa", "dense"] as const;
+export type Retriever = (typeof RETRIEVERS)[number];
+
+/** What is looked for. */
+export interface SearchRequest {
+  readonly query: string;
+  readonly topK: number;
+  readonly retrievers: readonly Retriever[];
+  readonly fusion: Fusion;
+  /** The query as a model's vector, for `dense`. */
+  readonly dense?: { readonly model: string; readonly query: Float32Array };
+  /** At most one chunk of a document. */
+  readonly perDocument: boolean;
+  /** Values that a document's metadata must have. */
+  readonly filter: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** A chunk that was found, in full. */
+export interface FoundChunk {
+  readonly hit: FusedHit;
+  readonly collection: string;
+  readonly shared: boolean;
+  readonly document: DocumentRow;
+  readonly ordinal: number;
+  readonly heading: string | null;
+  readonly start: number;
+  readonly end: number;
+  /** Reads its text, which must be done inside the search's own read. */
+  text(): string;
+}
+
+/** How much each counts when several are put together: what is built in is weaker at meanings than at words. */
+const WEIGHTS: Readonly<Record<Retriever, number>> = { bm25: 1, feedback: 1, lsa: 0.3, dense: 1 };
+
+/** How many each retriever finds at least, for the ranks to be put together. */
+const MIN_CANDIDATES = 100;
+/** Feedback learns nothing from a handful of chunks. */
+const MIN_FEEDBACK_CHUNKS = 50;
+
+/** Searches the parts for a query; synchronous, so that it sees one state of them. */
+export function retrieve(parts: readonly SourcePart[], request: SearchRequest): FoundChunk[] {
+  const { topK, retrievers, perDocument, filter } = request;
+  const terms = countTerms(analyze(request.query));
+  // What is left out afterwards must not leave too few.
+  const isSelective = filter !== undefined && Object.keys(filter).length > 0;
+  const candidates = isSelective ? Number.MAX_SAFE_INTEGER : Math.max(MIN_CANDIDATES, perDocument ? topK * 4 : topK);
+  const lists = retrievers.map((retriever): RankedList => {
+    return { retriever, weight: WEIGHTS[retriever], hits: rank(parts, retriever, { ...request, terms }, candidates) };
+  });
+  const fused = fuse(lists, candidates, request.fusion);
+  const found: FoundChunk[] = [];
+  const seen = new Set<string>();
+  for (const hit of fused) {
+    if (found.length === topK) break;
+    const chunk = readHit(parts, hit);
+    const key = `${hit.part} ${chunk.document.document}`;
+    if (perDocument && seen.has(key)) continue;
+    if (filter !== undefined && !matches(chunk.document, filter)) continue;
+    seen.add(key);
+    found.push(chunk);
+  }
+  return found;
+}
+
+function rank(
+  parts: readonly SourcePart[],
+  retriever: Retriever,
+  { terms, dense }: Pick<SearchRequest, "dense"> & { readonly terms: WeightedTerms },
+  limit: number,
+): Hit[] {
+  switch (retriever) {
+    case "bm25":
+      return rankByTerms(parts, terms, limit);
+    case "feedback": {
+      const first = rankByTerms(parts, terms, limit);
+      const chunks = parts.reduce((sum, { view }) => sum + view.chunks, 0);
+      if (chunks < MIN_FEEDBACK_CHUNKS) return first;
+      const widened = widenQuery(parts, terms, first, (hit) => {
+        const { document, heading, text } = readHit(parts, { ...hit, ranks: {} });
+        return analyze(toSearchedText(document.title, heading, text()));
+      });
+      return rankByTerms(parts, widened, limit);
+    }
+    case "lsa":
+      return rankBySemantics(parts, terms, limit);
+    case "dense": {
+      if (dense === undefined) return [];
+      const { model, query } = dense;
+      return rankByVectors(parts, limit, (part) => {
+        const chunks = part.dense.vectors(part.view, model, query.length);
+        return chunks && { query, chunks };
+      });
+    }
+  }
+}
+
+/** Each index has learned a space of its own, so the query goes into each. */
+function rankBySemantics(parts: readonly SourcePart[], terms: WeightedTerms, limit: number): Hit[] {
+  const queries = new Map<SourcePart["semantic"], Float32Array | undefined>();
+  return rankByVectors(parts, limit, ({ semantic, view }) => {
+    const model = semantic.model();
+    const chunks = model && semantic.vectors(model, view.segment);
+    if (model === undefined || chunks === undefined) return undefined;
+    if (!queries.has(semantic)) queries.set(semantic, foldQuery(terms, model));
+    const query = queries.get(semantic);
+    return query && { query, chunks };
+  });
+}
+
+function readHit(parts: readonly SourcePart[], hit: FusedHit): FoundChunk {
+  const part = parts[hit.part];
+  const chunk = part?.reader.chunk(hit.chunk);
+  const document = chunk && part?.reader.documentByNumber(chunk.document);
+  if (part === undefined || chunk === undefined || document === undefined) {
+    throw new ToolyardError("internal_error", "The index names a chunk that is not there");
+  }
+  return {
+    hit,
+    collection: part.collection,
+    shared: part.shared,
+    document,
+    ordinal: chunk.ordinal,
+    heading: chunk.heading,
+    start: chunk.start_at,
+    end: chunk.end_at,
+    text: () => part.reader.text(chunk.document, chunk.start_at, chunk.end_at),
+  };
+}
+
+/** Whether the metadata has every value, or one of them where several are given. */
+export function matches({ metadata }: DocumentRow, filter: Readonly<Record<string, unknown>>): boolean {
+  const fields: unknown = metadata === null ? {} : JSON.parse(metadata);
+  return Object.entries(filter).every(([key, wanted]) => {
+    const value: unknown = typeof fields === "object" && fields !== null ? Reflect.get(fields, key) : undefined;
+    const choices: readonly unknown[] = Array.isArray(wanted) ? wanted : [wanted];
+    return Array.isArray(value) ? choices.some((choice) => value.includes(choice)) : choices.includes(value);
+  });
+}

@@ -1,0 +1,131 @@
+import { ToolyardError } from "../../../core/errors.ts";
+import type { EncodedPicture, PictureFormat } from "../screen/picture.ts";
+import { type Showing, View } from "../screen/view.ts";
+import type { Action } from "./action.ts";
+import type { ActionDriver } from "./action-driver.ts";
+import { ACTION_TABLE } from "./action-table.ts";
+import { Hands } from "./hands.ts";
+import { takeScreenshot } from "./screenshot.ts";
+import { DEFAULT_SETTLING, settle, type Settling } from "./settle.ts";
+import { Typist } from "./type-text.ts";
+
+/** How a session shows its screen unless an action says otherwise. */
+export interface OperatorOptions {
+  readonly showing?: Showing;
+  readonly format?: PictureFormat;
+  readonly quality?: number | undefined;
+  readonly showCursor?: boolean;
+  readonly settling?: Settling;
+}
+
+/** What an action came to; only those that look at something have more than their name. */
+export interface ActionDone {
+  readonly action: Action["action"];
+  readonly picture?: EncodedPicture;
+  /** In pixels of the screenshots. */
+  readonly position?: { readonly x: number; readonly y: number };
+  readonly display?: DisplayInfo;
+}
+
+/** A display, and how it is shown. */
+export interface DisplayInfo {
+  readonly width: number;
+  readonly height: number;
+  readonly screenshot_width: number;
+  readonly screenshot_height: number;
+  /** Pixels of the screenshot for one of the screen, across. */
+  readonly scale: number;
+}
+
+/** Why an action of a batch was not done, as the models' own harnesses say it. */
+export const NOT_EXECUTED = "Not executed: an earlier computer action in this turn failed.";
+
+export type BatchItem =
+  | { readonly ok: true; readonly done: ActionDone }
+  | { readonly ok: false; readonly executed: boolean; readonly message: string; readonly error?: ToolyardError };
+
+/** What a batch came to, in the order of its actions. */
+export interface BatchDone {
+  readonly items: readonly BatchItem[];
+  /** The screen after it, when it was asked for. */
+  readonly picture?: EncodedPicture;
+}
+
+/** Does actions at one display, one after another, in the pixels of what it showed last. */
+export class Operator {
+  readonly driver: ActionDriver;
+  readonly hands: Hands;
+  readonly typist: Typist;
+  readonly options: OperatorOptions;
+  #showing: Showing;
+
+  constructor(driver: ActionDriver, options: OperatorOptions = {}) {
+    this.driver = driver;
+    this.options = options;
+    this.hands = new Hands(driver);
+    this.typist = new Typist(driver, this.hands);
+    this.#showing = options.showing ?? {};
+  }
+
+  /** What points of actions are counted in. */
+  get view(): View {
+    return new View(this.driver.size, this.#showing);
+  }
+
+  /** Counts points from now on in a picture that is shown so. */
+  show(showing: Showing): void {
+    this.#showing = showing;
+  }
+
+  /**
+   * Does one action; what it pressed is released also when it fails.
+   *
+   * @throws ToolyardError `invalid_input` for a point outside the screenshot, an unknown key or a character that no key types;
+   *   `limit_exceeded`; `sandbox_dead` when the display is gone; the signal's reason.
+   */
+  async perform(action: Action, signal: AbortSignal): Promise<ActionDone> {
+    signal.throwIfAborted();
+    // The table's row is the one of this action's name, which the type of a union's member cannot say.
+    const row = ACTION_TABLE[action.action] as (action: Action, operator: Operator, signal: AbortSignal) => unknown;
+    const done = (await row(action, this, signal)) as Omit<ActionDone, "action"> | undefined;
+    return { action: action.action, ...done };
+  }
+
+  /** Waits until the display has taken all input that was sent. */
+  async flush(signal: AbortSignal): Promise<void> {
+    await this.driver.capture(signal, { x: 0, y: 0, width: 1, height: 1 });
+  }
+
+  /** The screen when it has become quiet, in the session's way of showing it. */
+  async settledScreenshot(signal: AbortSignal): Promise<EncodedPicture> {
+    await settle(this.driver, this.options.settling ?? DEFAULT_SETTLING, signal);
+    return takeScreenshot(this, { action: "screenshot" }, signal);
+  }
+
+  /**
+   * Does actions in their order until one fails, and then shows the screen, settled, if asked to.
+   *
+   * @throws ToolyardError `sandbox_dead` when the display is gone; the signal's reason. Other failures are told in the items.
+   */
+  async batch(
+    actions: readonly Action[],
+    { screenshot }: { screenshot: boolean },
+    signal: AbortSignal,
+  ): Promise<BatchDone> {
+    const items: BatchItem[] = [];
+    for (const action of actions) {
+      if (items.some(({ ok }) => !ok)) {
+        items.push({ ok: false, executed: false, message: NOT_EXECUTED });
+        continue;
+      }
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- in their order
+        items.push({ ok: true, done: await this.perform(action, signal) });
+      } catch (error) {
+        if (!ToolyardError.is(error) || error.outcome === "infra_error") throw error;
+        items.push({ ok: false, executed: true, message: error.message, error });
+      }
+    }
+    return screenshot ? { items, picture: await this.settledScreenshot(signal) } : { items };
+  }
+}

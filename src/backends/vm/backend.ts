@@ -1,0 +1,56 @@
+import { Backend, type BackendHealth, type BackendSetup } from "../../core/backend.ts";
+import { systemClock } from "../../core/clock.ts";
+import type { LifecycleContext, SessionRequest } from "../../core/context.ts";
+import type { Session } from "../../core/session.ts";
+import { type BoundTool, scanTools } from "../../core/tool.ts";
+import { AliasTools } from "./alias-tools.ts";
+import { assertAllowed, toOperatorOptions, VmConfig, VmSessionConfig } from "./config.ts";
+import { Desktop } from "./desktop/desktop.ts";
+import { LocalDesktopProvider } from "./desktop/local-provider.ts";
+import type { DesktopProvider } from "./desktop/provider.ts";
+import { KnownTools } from "./known-tools.ts";
+import type { VmSession } from "./session.ts";
+import { UnionTools } from "./union-tools.ts";
+
+/** Gives each session a desktop of its own that is seen and worked with as a person does, by screenshots, mouse and keys. */
+export default class VmBackend extends Backend<VmSession> {
+  readonly resource = "vm";
+  override readonly description =
+    "A desktop per session: screenshots, mouse and keyboard, in the words of any model's API.";
+  override readonly configSchema = VmConfig;
+  override readonly sessionSchema = VmSessionConfig;
+  readonly #config: VmConfig;
+  readonly #provider: DesktopProvider;
+  readonly #groups: readonly object[] = [new KnownTools(), new UnionTools(), new AliasTools()];
+
+  constructor(setup: BackendSetup) {
+    super(setup);
+    // A wrong config is reported by whoever checks it against the schema, with the file and the key.
+    this.#config = VmConfig.safeParse(setup.config).data ?? VmConfig.parse({});
+    this.#provider = new LocalDesktopProvider();
+  }
+
+  override tools(): ReadonlyMap<string, BoundTool> {
+    return scanTools(...this.#groups);
+  }
+
+  override async initialize(
+    { workerId, sessionId, config }: SessionRequest,
+    { signal }: LifecycleContext,
+  ): Promise<VmSession> {
+    assertAllowed(this.#config, this.#provider);
+    const wanted = VmSessionConfig.parse(config);
+    const size = { width: wanted.width ?? this.#config.width, height: wanted.height ?? this.#config.height };
+    const options = { ...toOperatorOptions(this.#config, wanted), clock: systemClock };
+    return { desktop: await Desktop.open(this.#provider, { sessionId, workerId, ...size }, options, signal) };
+  }
+
+  override async cleanup({ data }: Session<VmSession | undefined>): Promise<void> {
+    await data?.desktop.close();
+  }
+
+  override async health({ signal }: LifecycleContext): Promise<BackendHealth> {
+    const reason = await this.#provider.check(signal);
+    return reason === undefined ? { up: true, details: { provider: this.#provider.name } } : { up: false, reason };
+  }
+}

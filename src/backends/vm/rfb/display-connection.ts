@@ -1,0 +1,268 @@
+import type { Duplex } from "node:stream";
+import { ToolyardError } from "../../../core/errors.ts";
+import { ByteReader } from "./byte-reader.ts";
+import {
+  ENCODINGS,
+  framebufferUpdateRequest,
+  keyEvent,
+  pointerEvent,
+  type Rectangle,
+  setEncodings,
+  setPixelFormat,
+} from "./client-messages.ts";
+import { type Cursor, Framebuffer } from "./framebuffer.ts";
+import { type Greeting, greet } from "./handshake.ts";
+import { PixelRegion } from "./pixel-region.ts";
+import { readServerMessage, type ScreenNews } from "./server-messages.ts";
+
+/** The pixels of a part of the screen at one moment: red, green, blue and a byte that means nothing. */
+export interface Picture {
+  readonly width: number;
+  readonly height: number;
+  readonly pixels: Buffer;
+}
+
+/** Someone who waits; told once, with the reason when the connection is over. */
+type Settle = (over?: ToolyardError) => void;
+
+/** A picture that was asked for and is on its way. */
+interface Asked {
+  readonly part: Rectangle;
+  missing: PixelRegion;
+  readonly settle: Settle;
+}
+
+/**
+ * A client of a display's own VNC server (RFC 6143), without a password: whoever reaches its socket is let in.
+ *
+ * It keeps a copy of the screen. Input goes out at once; a picture is asked for whole, so that it shows what is there now.
+ * A server answers several requests with one update when they come close together, so that only one picture is asked for
+ * at a time, and an answer is told by what it covers.
+ */
+export class DisplayConnection {
+  readonly name: string;
+  /** Settles when the connection is over, with the reason. */
+  readonly closed: Promise<Error>;
+  readonly #screen: Framebuffer;
+  readonly #channel: Duplex;
+  #asked: Asked | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
+  readonly #watching = new Set<Settle>();
+  #askedForChange = false;
+  #pointer: { readonly x: number; readonly y: number };
+  #over: Error | undefined;
+  #becameClosed: (reason: Error) => void = () => {};
+
+  private constructor(channel: Duplex, { width, height, name }: Greeting) {
+    this.#channel = channel;
+    this.#screen = new Framebuffer(width, height);
+    // Where an X server puts it first.
+    this.#pointer = { x: Math.floor(width / 2), y: Math.floor(height / 2) };
+    this.name = name;
+    this.closed = new Promise((resolve) => (this.#becameClosed = resolve));
+  }
+
+  /**
+   * Greets the display.
+   *
+   * @throws ToolyardError `dependency_failed` when it is no VNC server, wants a password or ends the connection; the signal's
+   *   reason.
+   */
+  static async open(channel: Duplex, signal: AbortSignal): Promise<DisplayConnection> {
+    const reader = new ByteReader(channel);
+    const abort = () => channel.destroy();
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      signal.throwIfAborted();
+      const connection = new DisplayConnection(channel, await greet(channel, reader));
+      channel.write(setPixelFormat());
+      channel.write(setEncodings(Object.values(ENCODINGS)));
+      void connection.#listen(reader);
+      return connection;
+    } catch (cause) {
+      channel.destroy();
+      signal.throwIfAborted();
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new ToolyardError("dependency_failed", `the display cannot be reached: ${reason}`, { cause });
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  get width(): number {
+    return this.#screen.width;
+  }
+
+  get height(): number {
+    return this.#screen.height;
+  }
+
+  /** The mouse pointer's look, which is in no picture; absent while the display shows none. */
+  get cursor(): Cursor | undefined {
+    return this.#screen.cursor;
+  }
+
+  /** Where the pointer is: where it was put last, by this connection or by a program that the display told of. */
+  get position(): { readonly x: number; readonly y: number } {
+    return this.#pointer;
+  }
+
+  /**
+   * The screen, or the part of it that is asked for, as it is after all input that was sent before. What lies outside a
+   * screen that has become smaller is left out.
+   *
+   * @throws ToolyardError `sandbox_dead` when the connection is over; the signal's reason.
+   */
+  async capture(signal: AbortSignal, part?: Rectangle): Promise<Picture> {
+    signal.throwIfAborted();
+    const turn = this.#queue.then(() => this.#askFor(part, signal));
+    this.#queue = turn.catch(() => {});
+    // Those before it in the queue have signals of their own.
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      return await Promise.race([turn, aborted]);
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  /**
+   * Waits until something on the screen has changed since it was last captured or watched; a capture meanwhile counts as
+   * one. Throws as `capture` does.
+   */
+  async nextChange(signal: AbortSignal): Promise<void> {
+    await this.#wait(signal, (settle) => {
+      this.#watching.add(settle);
+      if (!this.#askedForChange) this.#channel.write(framebufferUpdateRequest(this.#whole(), true));
+      this.#askedForChange = true;
+      return () => this.#watching.delete(settle);
+    });
+  }
+
+  /** Moves the pointer with these buttons down; see {@link pointerEvent}. Throws as `capture` does. */
+  pointer(x: number, y: number, buttons: number): void {
+    this.#assertOpen();
+    this.#pointer = { x, y };
+    this.#channel.write(pointerEvent(x, y, buttons));
+  }
+
+  /** Presses or releases a key by its keysym. Throws as `capture` does. */
+  key(keysym: number, down: boolean): void {
+    this.#assertOpen();
+    this.#channel.write(keyEvent(keysym, down));
+  }
+
+  close(): void {
+    this.#end(new Error("it was closed"));
+  }
+
+  async #askFor(part: Rectangle | undefined, signal: AbortSignal): Promise<Picture> {
+    const wanted = () => (part === undefined ? this.#whole() : inside(part, this.#whole()));
+    let picture: Picture | undefined;
+    await this.#wait(signal, (settle) => {
+      const asked: Asked = {
+        part: wanted(),
+        missing: new PixelRegion(wanted()),
+        settle: (over) => {
+          // Taken in this very turn: the next update is already being read when the caller runs.
+          const { width, height } = wanted();
+          if (over === undefined) picture = { width, height, pixels: this.#screen.crop(wanted()) };
+          settle(over);
+        },
+      };
+      this.#asked = asked;
+      if (asked.missing.isEmpty) asked.settle();
+      else this.#channel.write(framebufferUpdateRequest(wanted(), false));
+      return () => {
+        if (this.#asked === asked) this.#asked = undefined;
+      };
+    });
+    return picture ?? { width: 0, height: 0, pixels: Buffer.alloc(0) };
+  }
+
+  /** Runs `start`, which may settle it, and undoes it when that has happened or the signal fires. */
+  async #wait(signal: AbortSignal, start: (settle: Settle) => () => void): Promise<void> {
+    signal.throwIfAborted();
+    this.#assertOpen();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    const undo = start((over) => (over === undefined ? resolve() : reject(over)));
+    try {
+      await promise;
+    } finally {
+      signal.removeEventListener("abort", abort);
+      undo();
+    }
+  }
+
+  #askAgain(resized: boolean): void {
+    const asked = this.#asked;
+    if (asked !== undefined) {
+      // What was asked for may not be there any more: all of the new screen answers it.
+      if (resized) asked.missing = new PixelRegion(this.#whole());
+      this.#channel.write(framebufferUpdateRequest(resized ? this.#whole() : asked.part, !resized));
+    }
+    if (this.#watching.size > 0) this.#channel.write(framebufferUpdateRequest(this.#whole(), !resized));
+    else this.#askedForChange = false;
+  }
+
+  #whole(): Rectangle {
+    return { x: 0, y: 0, width: this.#screen.width, height: this.#screen.height };
+  }
+
+  #assertOpen(): void {
+    if (this.#over !== undefined) throw toDead(this.#over);
+  }
+
+  #end(reason: Error): void {
+    if (this.#over !== undefined) return;
+    this.#over = reason;
+    this.#channel.destroy();
+    const waiting = [...this.#watching, ...(this.#asked === undefined ? [] : [this.#asked.settle])];
+    for (const settle of waiting) settle(toDead(reason));
+    this.#becameClosed(reason);
+  }
+
+  async #listen(reader: ByteReader): Promise<void> {
+    try {
+      for (;;) {
+        // oxlint-disable-next-line no-await-in-loop -- one message after another
+        this.#take(await readServerMessage(reader, this.#screen));
+      }
+    } catch (error) {
+      this.#end(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #take({ parts, resized, pointer }: ScreenNews): void {
+    if (pointer !== undefined) this.#pointer = pointer;
+    if (resized || parts.length === 0) {
+      // TigerVNC takes what it tells of the pointer for the answer to all requests, and forgets them, though not what is
+      // still to be sent.
+      this.#askAgain(resized);
+      return;
+    }
+    this.#askedForChange = false;
+    for (const settle of this.#watching) settle();
+    this.#watching.clear();
+    const asked = this.#asked;
+    if (asked === undefined) return;
+    for (const part of parts) asked.missing.subtract(part);
+    if (!asked.missing.isEmpty) return;
+    this.#asked = undefined;
+    asked.settle();
+  }
+}
+
+function inside(part: Rectangle, whole: Rectangle): Rectangle {
+  const x = Math.min(part.x, whole.width);
+  const y = Math.min(part.y, whole.height);
+  return { x, y, width: Math.min(part.width, whole.width - x), height: Math.min(part.height, whole.height - y) };
+}
+
+function toDead(reason: Error): ToolyardError {
+  return new ToolyardError("sandbox_dead", `the display is gone: ${reason.message}`);
+}

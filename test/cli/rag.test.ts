@@ -1,0 +1,72 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { startCli } from "./cli-process.ts";
+
+async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "toolyard-cli-rag-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function run(cwd: string, ...args: string[]) {
+  const cli = startCli(["rag", ...args], { cwd });
+  return { code: await cli.ended, stdout: cli.stdout(), stderr: cli.stderr() };
+}
+
+it("indexes files, leaves unchanged ones alone, removes those that are gone, and finds them", async () => {
+  const folder = await temporaryFolder();
+  await mkdir(join(folder, "docs", "node_modules"), { recursive: true });
+  await writeFile(join(folder, "docs", "wires.md"), "# Wires\n\nWires are made of copper.\n");
+  await writeFile(join(folder, "docs", "roofs.txt"), "Roofs are made of zinc.\n");
+  await writeFile(join(folder, "docs", "node_modules", "no.md"), "not this one\n");
+  await writeFile(join(folder, "docs", "blob.bin"), "nor this\n");
+  const first = await run(folder, "index", "docs", "--json");
+  expect([first.code, JSON.parse(first.stdout)]).toMatchObject([0, { added: 2, failed: 0, documents: 2 }]);
+  await rm(join(folder, "docs", "roofs.txt"));
+  const second = await run(folder, "index", "docs", "--prune", "--json");
+  expect(JSON.parse(second.stdout)).toMatchObject({ added: 0, unchanged: 1, removed: 1, documents: 1 });
+  const found = await run(folder, "search", "copper", "wire", "--json");
+  expect(JSON.parse(found.stdout)).toMatchObject({ results: [{ document: "docs/wires.md", heading: "Wires" }] });
+});
+
+it("measures a test collection in BEIR's layout", async () => {
+  const folder = await temporaryFolder();
+  await mkdir(join(folder, "qrels"));
+  const lines = (rows: readonly object[]) => rows.map((row) => JSON.stringify(row)).join("\n");
+  const corpus = ["copper wire", "zinc roof", "tin soldier"].map((text, index) => ({
+    _id: `d${index}`,
+    title: "",
+    text,
+  }));
+  await writeFile(join(folder, "corpus.jsonl"), lines(corpus));
+  await writeFile(
+    join(folder, "queries.jsonl"),
+    lines([
+      { _id: "q1", text: "zinc" },
+      { _id: "q2", text: "soldier wire" },
+    ]),
+  );
+  await writeFile(join(folder, "qrels", "test.tsv"), "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t2\nq2\td1\t0\n");
+  const { code, stdout } = await run(folder, "eval", folder, "--retrievers", "bm25", "--json");
+  expect(code).toBe(0);
+  const measured = JSON.parse(stdout);
+  expect(measured).toMatchObject({ documents: 3, queries: 2, rankings: [{ ranking: "bm25" }] });
+  const { measures } = measured.rankings[0];
+  expect(measures.MRR.mean).toBeGreaterThanOrEqual(0.75);
+  expect(measures["P@10"].mean).toBeCloseTo(0.1);
+  expect(measures["Recall@100"].mean).toBe(1);
+});
+
+it("tells what is wrong with a command line", async () => {
+  const folder = await temporaryFolder();
+  const outcomes = await Promise.all([
+    run(folder, "index"),
+    run(folder, "search", "x", "--collection", "../x"),
+    run(folder, "search", "x"),
+    run(folder, "eval", folder),
+  ]);
+  expect(outcomes.map(({ code }) => code)).toEqual([2, 2, 1, 1]);
+  expect(outcomes.map(({ stderr }) => stderr.trim().split("\n").length)).toEqual([1, 1, 1, 1]);
+});
