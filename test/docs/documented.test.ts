@@ -41,9 +41,18 @@ describe("the docs", () => {
     const pages = [
       "README.md",
       "CONTRIBUTING.md",
-      ...["http", "backends", "client", "config", "runtimes", "sandboxes", "security", "jobs", "events", "terminals"].map(
-        (page) => `docs/${page}.md`,
-      ),
+      ...[
+        "http",
+        "backends",
+        "client",
+        "config",
+        "runtimes",
+        "sandboxes",
+        "security",
+        "jobs",
+        "events",
+        "terminals",
+      ].map((page) => `docs/${page}.md`),
     ];
     for (const page of pages) {
       for (const [, target] of read(page).matchAll(/\]\((?!https?:|#)([^)#]+)\)/g)) {
