@@ -47,6 +47,28 @@ export async function fingerprintOf(
   });
 }
 
+/**
+ * Describes a sandbox that has just been started, once two looks agree: a process that is only on its way out would make every
+ * later look another one.
+ */
+export async function freshFingerprintOf(
+  instance: SandboxInstance,
+  clock: Clock,
+  withinMs: number,
+): Promise<string | undefined> {
+  let previous = await fingerprintOf(instance, clock, withinMs);
+  for (let look = 1; look < LOOKS; look += 1) {
+    // One after another is the point.
+    // oxlint-disable-next-line no-await-in-loop
+    const next = await fingerprintOf(instance, clock, withinMs);
+    if (next === previous) return next;
+    previous = next;
+    // oxlint-disable-next-line no-await-in-loop
+    await new Promise<void>((resolve) => void clock.after(LOOK_AGAIN_MS, resolve));
+  }
+  return undefined;
+}
+
 /** Resets a sandbox that was used, and says whether it then is as a fresh one was. Never rejects. */
 export async function renew(
   instance: SandboxInstance,

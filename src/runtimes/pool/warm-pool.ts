@@ -1,7 +1,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import type { PoolReport, SandboxInstance, SandboxSpec } from "../../core/runtime.ts";
-import { answers, fingerprintOf, renew, runsCommands, startKernels } from "./member-check.ts";
+import { answers, freshFingerprintOf, renew, runsCommands, startKernels } from "./member-check.ts";
 import { FailurePause } from "./pause.ts";
 import type { PoolOptions } from "./pool-options.ts";
 import { type Template, toTemplate, toTemplateKey } from "./template-key.ts";
@@ -205,7 +205,7 @@ export class WarmPool {
     try {
       const instance = await this.#create(pool.template, this.#closing.signal);
       if (this.#closing.signal.aborted) return await instance.stop();
-      const fingerprint = this.#options.reuse ? await fingerprintOf(instance, this.#clock, RESET_MS) : undefined;
+      const fingerprint = this.#options.reuse ? await freshFingerprintOf(instance, this.#clock, RESET_MS) : undefined;
       if (!(await this.#prepare(instance))) {
         await end(instance);
         throw new ToolyardError("runtime_unavailable", "a sandbox of the pool could run nothing");
