@@ -34,7 +34,7 @@ export class Desktop {
   ): Promise<Desktop> {
     const running = await provider.start(spec, signal);
     try {
-      const connection = await DisplayConnection.open(await running.connect(signal), signal);
+      const connection = await DisplayConnection.open(await running.connectDisplay(signal), signal);
       const driver = toDriver(connection, running, clock);
       await firstPicture(driver, signal);
       return new Desktop(running, connection, new Operator(driver, options));

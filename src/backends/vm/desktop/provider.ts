@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
-import type { CommandResult, CommandSpec } from "../../../core/sandbox-process.ts";
 import type { SandboxFiles } from "../../../core/sandbox-files.ts";
+import type { SandboxInstance } from "../../../core/runtime.ts";
+import type { CommandResult, CommandSpec, SandboxProcess } from "../../../core/sandbox-process.ts";
 import type { Size } from "../screen/view.ts";
 
 /** What a desktop is to be. */
@@ -9,14 +10,28 @@ export interface DesktopSpec extends Size {
   readonly workerId: string;
 }
 
-/** A desktop that runs: its display and what programs are started and files touched with. */
+/**
+ * A desktop that runs: its display, and what programs are started and files touched with. Its display and its message bus are in
+ * the environment of everything that is started in it.
+ *
+ * Abilities that a provider may lack are optional; `abilityOf` of `desktop-ability.ts` tells callers so.
+ */
 export interface RunningDesktop {
-  /** A new connection to the display's VNC server, which speaks first. */
-  connect(signal: AbortSignal): Promise<Duplex>;
-  /** Runs a command beside the display, which is in its environment. */
-  exec(command: CommandSpec, signal: AbortSignal): Promise<CommandResult>;
-  /** Absent where no files can be reached but by commands. */
+  /** A new connection to the display's VNC server, which speaks first; several at once are served. */
+  connectDisplay(signal: AbortSignal): Promise<Duplex>;
+  /** Runs a command beside the display. */
+  exec(
+    command: CommandSpec,
+    signal: AbortSignal,
+    onOutput?: (stream: "stdout" | "stderr", text: string) => void,
+  ): Promise<CommandResult>;
+  /** Starts a program that lasts. */
+  spawn?(command: CommandSpec, signal: AbortSignal): Promise<SandboxProcess>;
   readonly files?: SandboxFiles;
+  /** Connects to a port at the desktop's own loopback. */
+  connect?(port: number, signal: AbortSignal): Promise<Duplex>;
+  /** The sandbox that it runs in, for what the server does with any: terminals, ports, files over HTTP. */
+  readonly box?: SandboxInstance;
   /** Settles when the desktop is over, by {@link stop} too. */
   readonly ended: Promise<string>;
   /** Idempotent. */
@@ -27,7 +42,7 @@ export interface RunningDesktop {
 export interface DesktopProvider {
   readonly name: string;
   /** What is between a desktop's programs and the server's machine. */
-  readonly isolation: "none" | "container" | "machine";
+  readonly isolation: "none" | "namespace" | "container" | "machine";
   /** Says why not and what to do, or nothing when it can start desktops. */
   check(signal: AbortSignal): Promise<string | undefined>;
   /**
