@@ -3,14 +3,20 @@
 # What ends a shell (`exit`, a failure under `set -e`, an unset variable under `set -u`, an interrupt) comes to the EXIT trap:
 # it writes the shell's state into fd 9 and executes this text anew, in the same process, which reads the state back and
 # answers for the execution. So variables, functions and what runs in the background outlive it; only the table of jobs does not.
+# No other process helps it to save: what an interrupted execution started is killed meanwhile, and such a one would be with it.
+
+# Reads into an array the lines that a builtin prints.
+__toolyard_list() {
+  builtin "${@:2}" >|/dev/fd/9 2>/dev/null
+  builtin mapfile -t "$1" </dev/fd/9
+}
 
 __toolyard_save() {
-  builtin local __toolyard_name __toolyard_names
+  builtin local __toolyard_name
   builtin shopt -p
   builtin set +o
-  builtin printf 'umask %s\n' "$(builtin umask)"
-  builtin mapfile -t __toolyard_names < <(builtin compgen -v)
-  for __toolyard_name in "${__toolyard_names[@]}"; do
+  builtin umask -p
+  for __toolyard_name in "${__toolyard_variables[@]}"; do
     case $__toolyard_name in
       __toolyard_* | TOOLYARD_* | _ | BASH | BASHPID | BASHOPTS | BASH_ALIASES | BASH_ARG* | BASH_CMDS | BASH_COMMAND) ;;
       BASH_EXECUTION_STRING | BASH_LINENO | BASH_SOURCE | BASH_SUBSHELL | BASH_VERS* | COMP_WORDBREAKS | DIRSTACK) ;;
@@ -19,15 +25,17 @@ __toolyard_save() {
       *) [[ $__toolyard_locals == *" $__toolyard_name "* ]] || builtin declare -p "$__toolyard_name" ;;
     esac
   done
-  builtin mapfile -t __toolyard_names < <(builtin compgen -A function)
-  for __toolyard_name in "${__toolyard_names[@]}"; do
+  for __toolyard_name in "${__toolyard_functions[@]}"; do
     [[ $__toolyard_name == __toolyard_* || $__toolyard_name == trap ]] || builtin declare -f "$__toolyard_name"
   done
-  builtin mapfile -t __toolyard_names < <(builtin declare -Fx)
-  for __toolyard_name in "${__toolyard_names[@]##* }"; do builtin printf 'export -f %q\n' "$__toolyard_name"; done
+  for __toolyard_name in "${__toolyard_exported[@]##* }"; do builtin printf 'export -f %q\n' "$__toolyard_name"; done
   builtin alias -p
   builtin declare -p __toolyard_at_interrupt __toolyard_at_term __toolyard_flags __toolyard_arguments
-  ((${#__toolyard_arguments[@]} == 0)) || builtin printf 'set --%s\n' "$(builtin printf ' %q' "${__toolyard_arguments[@]}")"
+  ((${#__toolyard_arguments[@]} == 0)) || {
+    builtin printf 'set --'
+    builtin printf ' %q' "${__toolyard_arguments[@]}"
+    builtin printf '\n'
+  }
   builtin trap -p
 }
 
@@ -36,13 +44,16 @@ __toolyard_leave() {
   builtin trap - EXIT INT
   [[ $__toolyard_at_term != 'builtin exit 143' ]] || builtin trap - TERM
   [[ $__toolyard_live == 1 ]] || builtin exit "$__toolyard_status"
-  builtin local __toolyard_line __toolyard_code="$__toolyard_at_exit"
-  [[ -z $__toolyard_code ]] || builtin eval "$__toolyard_code"
+  builtin local __toolyard_line __toolyard_pattern='^declare -[^ ]+ ([A-Za-z_][A-Za-z0-9_]*)'
   __toolyard_locals=" "
-  __toolyard_code='^declare -[^ ]+ ([A-Za-z_][A-Za-z0-9_]*)'
   while IFS= builtin read -r __toolyard_line; do
-    [[ $__toolyard_line =~ $__toolyard_code ]] && __toolyard_locals+="${BASH_REMATCH[1]} "
-  done <<<"$__toolyard_listing"
+    [[ $__toolyard_line =~ $__toolyard_pattern ]] && __toolyard_locals+="${BASH_REMATCH[1]} "
+  done </dev/fd/9
+  [[ -z $__toolyard_at_exit ]] || builtin eval "$__toolyard_at_exit"
+  builtin local -a __toolyard_variables __toolyard_functions __toolyard_exported
+  __toolyard_list __toolyard_variables compgen -v
+  __toolyard_list __toolyard_functions compgen -A function
+  __toolyard_list __toolyard_exported declare -Fx
   __toolyard_save >|/dev/fd/9 2>/dev/null
   TOOLYARD_ENDED="$__toolyard_x $__toolyard_status" builtin exec -a bash /bin/bash --norc --noprofile -c "$BASH_EXECUTION_STRING"
 }
@@ -86,7 +97,7 @@ __toolyard_arm() {
 
 __toolyard_on_exit='{ __toolyard_status=$? __toolyard_flags=$-; builtin set +eux; } 2>/dev/null
 ((${#FUNCNAME[@]} > 1)) || __toolyard_arguments=("$@")
-__toolyard_listing=$(builtin local 2>/dev/null)
+builtin local >|/dev/fd/9 2>/dev/null
 __toolyard_leave'
 __toolyard_at_exit= __toolyard_flags= __toolyard_live=0
 __toolyard_at_interrupt='builtin exit 130' __toolyard_at_term='builtin exit 143'

@@ -18,6 +18,7 @@ const NAMES: readonly string[] = [
   "supervisor_log.py",
   "supervisor_operations.py",
   "supervisor_output.py",
+  "supervisor_patience.py",
   "supervisor_pipe.py",
   "supervisor_ports.py",
   "supervisor_processes.py",

@@ -28,9 +28,10 @@ import { connectTo, OperationStream } from "./operation-stream.ts";
 import { parseStats } from "./sandbox-stats.ts";
 import { SupervisedFiles } from "./supervised-files.ts";
 
-// The supervisor kills within 150 ms of a deadline, and the call is answered at its own deadline whatever happens here. Only a
-// supervisor that is silent for much longer does not work any more: on a busy machine a hasty verdict would cost good sessions.
-const GRACE_MS = 2_000;
+// The supervisor kills within 300 ms of a deadline, or 2 s later where the machine lets nothing run, and the call is answered at its
+// own deadline whatever happens here. Only a supervisor that is silent for much longer does not work any more: on a busy machine a
+// hasty verdict would cost good sessions.
+const GRACE_MS = 6_000;
 const MAX_KERNEL_NAME_LENGTH = 128;
 
 /** What every supervised sandbox can do. */

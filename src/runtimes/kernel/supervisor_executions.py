@@ -12,6 +12,7 @@ from supervisor_channel import Channel
 from supervisor_frames import check_call, check_done, check_idle, encode_end
 from supervisor_kernel import Kernel, fork_kernel
 from supervisor_output import Output
+from supervisor_patience import Patience, catches, ignores
 from supervisor_processes import signal_name
 from supervisor_wire import Violation, encode
 
@@ -22,6 +23,8 @@ MAX_KERNEL_BACKLOG = 64 * 1024 * 1024
 SIGNAL_AFTER = 0.02
 KILL_CHILDREN_AFTER = 0.1
 KILL_AFTER = 0.15
+# Seconds from one look at an interpreter that a busy machine keeps from running to the next.
+LOOK_AGAIN = 0.02
 MEMORY_CHECK = 0.1
 
 
@@ -232,6 +235,8 @@ class Executions:
     def signal(self, kernel):
         kernel.is_signalled = True
         kernel.kill_at = time.monotonic() + KILL_CHILDREN_AFTER
+        # A shell that does not run the code yet lets it pass.
+        kernel.is_deaf = kernel.language == "bash" and ignores(kernel.pid, signal.SIGINT)
         try:
             os.killpg(kernel.pid, signal.SIGINT)
         except OSError:
@@ -243,13 +248,17 @@ class Executions:
             self.signal(kernel)
             return
         if kernel.is_alone:
-            self.destroy(kernel, "timeout")
+            if kernel.patience.is_due(now):
+                kernel.kill_at = now + LOOK_AGAIN
+            else:
+                self.destroy(kernel, "timeout")
             return
         kernel.is_alone = True
-        kernel.kill_at = now + KILL_AFTER
         self.processes.kill(kernel, spare=True)
-        # The first may have come before the code began; a shell, though, may be writing its state by now.
-        if kernel.language != "bash" and kernel.exit_status is None:
+        kernel.patience = Patience(kernel.pid, KILL_AFTER)
+        kernel.kill_at = time.monotonic() + KILL_AFTER
+        # The first may have come before the code began; a shell that heard it, though, may be writing its state by now.
+        if kernel.exit_status is None and (kernel.language != "bash" or (kernel.is_deaf and catches(kernel.pid, signal.SIGINT))):
             os.kill(kernel.pid, signal.SIGINT)
 
     def destroy(self, kernel, reason):

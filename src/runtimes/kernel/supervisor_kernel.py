@@ -97,8 +97,11 @@ class Kernel:
         self.deadline = self.started + seconds
         self.kill_at = 0.0
         self.memory_kills = count_memory_kills()
-        # Interrupted, and what it had started is killed.
+        # Interrupted, and what it had started is killed; then it may be slow for what is not its fault.
         self.is_alone = False
+        self.patience = None
+        # It ignored the interrupt when that was sent.
+        self.is_deaf = False
         # Whether what is to stop has been sent its signal.
         self.is_signalled = True
 
