@@ -74,6 +74,27 @@ export interface EventData {
     readonly port: number | null;
   };
   desktop_stopped: { readonly sandbox_id: string; readonly reason: string };
+  /** An action at a desktop, by its event's actor; never what was typed. `index` counts those of the session from 1. */
+  "desktop.action": {
+    readonly index: number;
+    readonly action: string;
+    /** Where the pointer is after it, in pixels of the screen; `null` for what is no action of mouse, keys or screen. */
+    readonly position: readonly [number, number] | null;
+    /** `ok`, or the outcome of its error. */
+    readonly outcome: string;
+    readonly duration_ms: number;
+    /** The SHA-256 of the settled screen after it, where a recording keeps them. */
+    readonly screenshot: string | null;
+  };
+  "recording.started": { readonly recording_id: string; readonly kind: string; readonly label: string | null };
+  /** `stopped`, `max_duration`, `size_limit`, `session_ended` or `failed`. */
+  "recording.stopped": {
+    readonly recording_id: string;
+    readonly kind: string;
+    readonly reason: string;
+    readonly bytes: number;
+    readonly duration_ms: number;
+  };
   /** What was typed within a second by the event's actor; never what it was. */
   "terminal.input": { readonly terminal_id: string; readonly bytes: number };
   "terminal.attached": { readonly terminal_id: string; readonly view_only: boolean };
@@ -110,7 +131,14 @@ export interface CallFailureData {
 export type EventType = keyof EventData;
 
 /** Those that tools may tell of themselves; the engine tells the others. */
-export const TOLD_BY_TOOLS = ["command_executed", "desktop_started", "desktop_stopped"] as const satisfies EventType[];
+export const TOLD_BY_TOOLS = [
+  "command_executed",
+  "desktop_started",
+  "desktop_stopped",
+  "desktop.action",
+  "recording.started",
+  "recording.stopped",
+] as const satisfies EventType[];
 export type ToldByTools = (typeof TOLD_BY_TOOLS)[number];
 
 /** Who caused an event. */

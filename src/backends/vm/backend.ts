@@ -8,6 +8,9 @@ import { assertAllowed, toOperatorOptions, VmConfig, VmSessionConfig } from "./c
 import { Desktop } from "./desktop/desktop.ts";
 import { LocalDesktopProvider } from "./desktop/local-provider.ts";
 import type { DesktopProvider } from "./desktop/provider.ts";
+import { Episode } from "./episode/episode.ts";
+import { EpisodeTools } from "./episode/episode-tools.ts";
+import { remembered } from "./episode/remember-tools.ts";
 import { KnownTools } from "./known-tools.ts";
 import type { VmSession } from "./session.ts";
 import { UnionTools } from "./union-tools.ts";
@@ -21,7 +24,7 @@ export default class VmBackend extends Backend<VmSession> {
   override readonly sessionSchema = VmSessionConfig;
   readonly #config: VmConfig;
   readonly #provider: DesktopProvider;
-  readonly #groups: readonly object[] = [new KnownTools(), new UnionTools(), new AliasTools()];
+  readonly #groups: readonly object[] = [new KnownTools(), new UnionTools(), new AliasTools(), new EpisodeTools()];
 
   constructor(setup: BackendSetup) {
     super(setup);
@@ -31,7 +34,7 @@ export default class VmBackend extends Backend<VmSession> {
   }
 
   override tools(): ReadonlyMap<string, BoundTool> {
-    return scanTools(...this.#groups);
+    return remembered(scanTools(...this.#groups));
   }
 
   override async initialize(
@@ -42,7 +45,8 @@ export default class VmBackend extends Backend<VmSession> {
     const wanted = VmSessionConfig.parse(config);
     const size = { width: wanted.width ?? this.#config.width, height: wanted.height ?? this.#config.height };
     const options = { ...toOperatorOptions(this.#config, wanted), clock: systemClock };
-    return { desktop: await Desktop.open(this.#provider, { sessionId, workerId, ...size }, options, signal) };
+    const desktop = await Desktop.open(this.#provider, { sessionId, workerId, ...size }, options, signal);
+    return { desktop, episode: new Episode(systemClock, wanted.instruction) };
   }
 
   override async cleanup({ data }: Session<VmSession | undefined>): Promise<void> {

@@ -40,6 +40,7 @@ export const VmSessionConfig = z.strictObject({
   format: Shown.format.optional(),
   quality: Shown.quality,
   show_cursor: Shown.show_cursor.optional(),
+  instruction: z.string().max(100_000).optional().describe("What the agent is to do, as its observations tell it."),
 });
 export type VmSessionConfig = z.infer<typeof VmSessionConfig>;
 

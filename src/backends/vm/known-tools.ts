@@ -92,7 +92,7 @@ export class KnownTools {
   async scroll(params: Input<typeof schema.ScrollParams>, context: VmContext) {
     const { x, y, clicks, modifiers } = params;
     await perform({ action: "scroll", coordinate: toPoint(x, y), modifiers, ...toDistance(params) }, context);
-    return { position: await toPosition(context), clicks, ...NO_TREE };
+    return { position: toPosition(context), clicks, ...NO_TREE };
   }
 
   @tool({
@@ -117,7 +117,7 @@ export class KnownTools {
   })
   async move({ x, y, duration }: Input<typeof schema.MoveParams>, context: VmContext) {
     await perform({ action: "mouse_move", coordinate: [x, y], duration }, context);
-    return { position: await toPosition(context), ...NO_TREE };
+    return { position: toPosition(context), ...NO_TREE };
   }
 
   @tool({
@@ -176,7 +176,9 @@ export class KnownTools {
   }
 
   @tool({ description: "Say that the task is done.", result: schema.DoneResult, annotations: SEES })
-  done() {
+  async done(_params: object, context: VmContext) {
+    const { desktop, episode } = context.session.data;
+    await episode.end("done", {}, desktop.operator, context);
     return { done: true };
   }
 
@@ -186,7 +188,9 @@ export class KnownTools {
     result: schema.FailResult,
     annotations: SEES,
   })
-  fail({ reason }: Input<typeof schema.FailParams>) {
+  async fail({ reason }: Input<typeof schema.FailParams>, context: VmContext) {
+    const { desktop, episode } = context.session.data;
+    await episode.end("fail", { reason }, desktop.operator, context);
     return { fail: true, reason };
   }
 }
@@ -205,12 +209,13 @@ interface How {
 
 async function click(coordinate: schema.Point | undefined, how: How, context: VmContext) {
   await perform({ action: "click", coordinate, ...how }, context);
-  return { clicked: await toPosition(context), button: how.button, ...NO_TREE };
+  return { clicked: toPosition(context), button: how.button, ...NO_TREE };
 }
 
-async function toPosition(context: VmContext): Promise<schema.Point> {
-  const { position } = await perform({ action: "cursor_position" }, context);
-  return [position?.x ?? 0, position?.y ?? 0];
+function toPosition({ session }: VmContext): schema.Point {
+  const { view, driver } = session.data.desktop.operator;
+  const { x, y } = view.toImage(driver.position);
+  return [x, y];
 }
 
 function toPoint(x: number | undefined, y: number | undefined): schema.Point | undefined {

@@ -1,16 +1,25 @@
 import type { ToolContext } from "../../core/context.ts";
 import { Action, type ActionInput } from "./actions/action.ts";
+import type { ActionWatch } from "./actions/action-watch.ts";
 import type { ActionDone } from "./actions/operator.ts";
 import type { Desktop } from "./desktop/desktop.ts";
+import type { Episode } from "./episode/episode.ts";
 
 /** What a session of the vm backend is. */
 export interface VmSession {
   readonly desktop: Desktop;
+  readonly episode: Episode;
 }
 
 export type VmContext = ToolContext<VmSession>;
 
 /** Does an action at the session's desktop. Throws as `Operator.perform` does. */
-export function perform(action: ActionInput, { session, signal }: VmContext): Promise<ActionDone> {
-  return session.data.desktop.operator.perform(Action.parse(action), signal);
+export function perform(action: ActionInput, context: VmContext): Promise<ActionDone> {
+  return context.session.data.desktop.operator.perform(Action.parse(action), context.signal, watchOf(context));
+}
+
+/** What sees the actions of a call; to be given with each action that a tool does at the operator itself. */
+export function watchOf(context: VmContext): ActionWatch {
+  const { desktop, episode } = context.session.data;
+  return episode.watch(desktop.operator, context);
 }

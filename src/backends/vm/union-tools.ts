@@ -3,7 +3,7 @@ import { performForeign } from "./adapters/adapter.ts";
 import { DIALECTS } from "./adapters/dialects.ts";
 import type { ActionDone } from "./actions/operator.ts";
 import { toScreenshot } from "./known-tools.ts";
-import { perform, type VmContext } from "./session.ts";
+import { perform, type VmContext, watchOf } from "./session.ts";
 import * as schema from "./union-schemas.ts";
 
 /** What desktops can do beyond the known tools: any action of the table, several at once, and a model's own actions. */
@@ -64,7 +64,7 @@ export class UnionTools {
   })
   async batch({ actions, screenshot }: Input<typeof schema.BatchParams>, context: VmContext) {
     const { operator } = context.session.data.desktop;
-    const { items, picture } = await operator.batch(actions, { screenshot }, context.signal);
+    const { items, picture } = await operator.batch(actions, { screenshot, watch: watchOf(context) }, context.signal);
     if (items.some(({ ok }) => !ok)) context.setOutcome("tool_error");
     return {
       results: items.map((item, index) => {
@@ -83,9 +83,11 @@ export class UnionTools {
     annotations: { destructiveHint: true },
   })
   async modelAction({ dialect, action }: Input<typeof schema.ModelActionParams>, context: VmContext) {
-    const { operator } = context.session.data.desktop;
-    const done = await performForeign(DIALECTS[dialect], action, operator, context.signal);
+    const { desktop, episode } = context.session.data;
+    const { operator } = desktop;
+    const done = await performForeign(DIALECTS[dialect], action, operator, context.signal, watchOf(context));
     if (done.error !== null) context.setOutcome("tool_error");
+    if (done.ended !== null) await episode.end(done.ended, { dialect }, operator, context);
     return done;
   }
 

@@ -3,6 +3,7 @@ import type { EncodedPicture, PictureFormat } from "../screen/picture.ts";
 import { type Showing, View } from "../screen/view.ts";
 import type { Action } from "./action.ts";
 import type { ActionDriver } from "./action-driver.ts";
+import type { ActionWatch } from "./action-watch.ts";
 import { ACTION_TABLE } from "./action-table.ts";
 import { Hands } from "./hands.ts";
 import { takeScreenshot } from "./screenshot.ts";
@@ -81,10 +82,23 @@ export class Operator {
    * Does one action; what it pressed is released also when it fails.
    *
    * @throws ToolyardError `invalid_input` for a point outside the screenshot, an unknown key or a character that no key types;
-   *   `limit_exceeded`; `sandbox_dead` when the display is gone; the signal's reason.
+   *   `limit_exceeded`; `sandbox_dead` when the display is gone; what the watch refuses it with; the signal's reason.
    */
-  async perform(action: Action, signal: AbortSignal): Promise<ActionDone> {
+  async perform(action: Action, signal: AbortSignal, watch?: ActionWatch): Promise<ActionDone> {
     signal.throwIfAborted();
+    const ended = watch?.begin(action);
+    let done: ActionDone;
+    try {
+      done = await this.#do(action, signal);
+    } catch (error) {
+      await ended?.({ error });
+      throw error;
+    }
+    await ended?.({ done });
+    return done;
+  }
+
+  async #do(action: Action, signal: AbortSignal): Promise<ActionDone> {
     // The table's row is the one of this action's name, which the type of a union's member cannot say.
     const row = ACTION_TABLE[action.action] as (action: Action, operator: Operator, signal: AbortSignal) => unknown;
     const done = (await row(action, this, signal)) as Omit<ActionDone, "action"> | undefined;
@@ -105,11 +119,12 @@ export class Operator {
   /**
    * Does actions in their order until one fails, and then shows the screen, settled, if asked to.
    *
-   * @throws ToolyardError `sandbox_dead` when the display is gone; the signal's reason. Other failures are told in the items.
+   * @throws ToolyardError `sandbox_dead` when the display is gone; `control_taken`; the signal's reason. Other failures are told in
+   *   the items.
    */
   async batch(
     actions: readonly Action[],
-    { screenshot }: { screenshot: boolean },
+    { screenshot, watch }: { readonly screenshot: boolean; readonly watch?: ActionWatch | undefined },
     signal: AbortSignal,
   ): Promise<BatchDone> {
     const items: BatchItem[] = [];
@@ -120,9 +135,9 @@ export class Operator {
       }
       try {
         // oxlint-disable-next-line no-await-in-loop -- in their order
-        items.push({ ok: true, done: await this.perform(action, signal) });
+        items.push({ ok: true, done: await this.perform(action, signal, watch) });
       } catch (error) {
-        if (!ToolyardError.is(error) || error.outcome === "infra_error") throw error;
+        if (!ToolyardError.is(error) || error.outcome === "infra_error" || error.error === "control_taken") throw error;
         items.push({ ok: false, executed: true, message: error.message, error });
       }
     }

@@ -1,4 +1,5 @@
 import { Action, type ActionInput } from "../actions/action.ts";
+import type { ActionWatch } from "../actions/action-watch.ts";
 import type { BatchDone, Operator } from "../actions/operator.ts";
 import type { EncodedPicture } from "../screen/picture.ts";
 import { ToolyardError } from "../../../core/errors.ts";
@@ -35,9 +36,10 @@ export async function performForeign(
   raw: unknown,
   operator: Operator,
   signal: AbortSignal,
+  watch?: ActionWatch,
 ): Promise<ForeignDone> {
   const turn = adapter.toTurn(raw);
-  const done = await operator.batch(turn.actions, turn, signal);
+  const done = await operator.batch(turn.actions, { screenshot: turn.screenshot, watch }, signal);
   const answer = adapter.toAnswer(raw, turn, done);
   return { answer, error: toFailure(done) ?? null, ended: turn.ended ?? null };
 }
