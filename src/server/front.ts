@@ -1,74 +1,61 @@
-import type { HttpBindings } from "@hono/node-server";
+import type { IncomingMessage } from "node:http";
 import type { Logger } from "../core/context.ts";
 import { ToolyardError } from "../core/errors.ts";
 import type { Doorkeeper } from "./auth/doorkeeper.ts";
 import { ANYONE, type Identity } from "./auth/identity.ts";
-import type { Cors } from "./cors.ts";
 import type { HostGuard } from "./guard.ts";
 import { createPathMatcher } from "./path-matcher.ts";
 import { refusal } from "./refusal.ts";
-import { toResponse } from "./reply.ts";
+import type { Reply } from "./reply.ts";
 import type { AnyRoute } from "./route.ts";
-
-/** What a handler finds beside the request: node's own objects, and who calls. */
-export interface Env extends HttpBindings {
-  identity: Identity;
-}
-
-/** What answers a request, in the shape that node-server calls. */
-export type FetchHandler = (request: Request, env: HttpBindings) => Response | Promise<Response>;
 
 export interface FrontOptions {
   readonly routes: readonly AnyRoute[];
   readonly guard: HostGuard;
-  readonly cors: Cors;
   readonly door: Doorkeeper;
   readonly logger: Logger;
 }
 
-type Inner = (request: Request, env: Env) => Response | Promise<Response>;
-
 /** Lets a request through to the routes once its host, its origin and its key are found good. */
-export function createFront({ routes, guard, cors, door, logger }: FrontOptions, inner: Inner): FetchHandler {
-  const openPaths = new Set(routes.filter(({ access }) => access === "anyone").map(({ path }) => path));
-  const purposeOf = toPurposes(routes);
-  const refuse = (error: unknown): Response => toRefusal(error, logger);
-  const enter = (request: Request, env: HttpBindings, identity: Identity) =>
-    inner(request, withIdentity(env, identity));
+export class Front {
+  readonly #options: FrontOptions;
+  readonly #openPaths: ReadonlySet<string>;
+  readonly #purposeOf: (method: string, path: string) => string | undefined;
 
-  const admit = (request: Request, env: HttpBindings): Response | Promise<Response> => {
-    if (door.open) return enter(request, env, ANYONE);
-    const { url = "/" } = env.incoming;
+  constructor(options: FrontOptions) {
+    this.#options = options;
+    const open = options.routes.filter(({ access }) => access === "anyone");
+    this.#openPaths = new Set(open.map(({ path }) => path));
+    this.#purposeOf = toPurposes(options.routes);
+  }
+
+  /** Says why the request may not even be looked at, if so. */
+  check(incoming: IncomingMessage): ToolyardError | undefined {
+    return this.#options.guard.check(incoming);
+  }
+
+  /**
+   * Tells who calls; at once wherever it can.
+   *
+   * @throws ToolyardError as the doorkeeper does.
+   */
+  identify(incoming: IncomingMessage): Identity | Promise<Identity> {
+    const { door } = this.#options;
+    if (door.open) return ANYONE;
+    const { url = "/", method = "" } = incoming;
     const path = pathOf(url);
-    if (openPaths.has(path)) return enter(request, env, ANYONE);
-    try {
-      const allowTicket = path.length === url.length ? undefined : purposeOf(env.incoming.method ?? "", path);
-      const identity = door.authenticate(env.incoming, { allowTicket });
-      if (!(identity instanceof Promise)) return enter(request, env, identity);
-      return identity.then((known) => enter(request, env, known), refuse);
-    } catch (error) {
-      return refuse(error);
-    }
-  };
+    if (this.#openPaths.has(path)) return ANYONE;
+    const allowTicket = path.length === url.length ? undefined : this.#purposeOf(method, path);
+    return door.authenticate(incoming, { allowTicket });
+  }
 
-  return (request, env) => {
-    const refusal = guard.check(env.incoming);
-    if (refusal !== undefined) return refuse(refusal);
-    const { origin } = env.incoming.headers;
-    if (origin === undefined || !guard.allows(origin)) return admit(request, env);
-    // A browser asks first without its key.
-    const answer = cors.preflight(env.incoming) ?? admit(request, env);
-    return answer instanceof Response
-      ? cors.allow(origin, answer)
-      : answer.then((response) => cors.allow(origin, response));
-  };
-}
-
-/** Written onto node-server's own object, which is made for each request. */
-function withIdentity(env: HttpBindings, identity: Identity): Env {
-  const known = env as Env; // it is, from the next line on
-  known.identity = identity;
-  return known;
+  /** Says in HTTP why somebody is not let in. */
+  refuse(error: unknown): Reply {
+    if (ToolyardError.is(error)) return refusal("http", error);
+    this.#options.logger.error({ err: error }, "a request could not be authenticated");
+    const failed = new ToolyardError("dependency_failed", "The API key could not be checked", { cause: error });
+    return refusal("http", failed);
+  }
 }
 
 function pathOf(url: string): string {
@@ -88,15 +75,4 @@ function toPurposes(routes: readonly AnyRoute[]): (method: string, path: string)
     const purpose = found?.value.ticketPurpose;
     return purpose?.startsWith(":") === true ? found?.names[purpose.slice(1)] : purpose;
   };
-}
-
-/** Says in HTTP why somebody is not let in. */
-function toRefusal(error: unknown, logger: Logger): Response {
-  let known: ToolyardError;
-  if (ToolyardError.is(error)) known = error;
-  else {
-    logger.error({ err: error }, "a request could not be authenticated");
-    known = new ToolyardError("dependency_failed", "The API key could not be checked", { cause: error });
-  }
-  return toResponse(refusal("http", known));
 }

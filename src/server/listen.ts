@@ -1,9 +1,10 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
-import type { FetchHandler } from "./front.ts";
+import type { FetchHandler } from "./app.ts";
 import type { HttpLimits } from "./http-limits.ts";
 import { type DataPlane, isWebSocket } from "./planes/data-plane.ts";
+import type { StraightRoutes } from "./straight.ts";
 
 /** A server that accepts requests. */
 export interface Listening {
@@ -25,6 +26,7 @@ export interface ListenOptions {
   readonly limits: HttpLimits;
   /** What is none of the API's. */
   readonly plane: DataPlane;
+  readonly straight: StraightRoutes;
 }
 
 /** How often Node looks for clients that are too slow. */
@@ -37,7 +39,10 @@ const IDLE_CHECK_MS = 20;
  *
  * @throws Error with Node's own code (EADDRINUSE, EACCES) when the address cannot be had.
  */
-export async function listen(fetch: FetchHandler, { host, port, limits, plane }: ListenOptions): Promise<Listening> {
+export async function listen(
+  fetch: FetchHandler,
+  { host, port, limits, plane, straight }: ListenOptions,
+): Promise<Listening> {
   const answer = getRequestListener(
     (request, env) => ("session" in env ? new Response(null, { status: 505 }) : fetch(request, env as never)),
     { hostname: host },
@@ -53,7 +58,10 @@ export async function listen(fetch: FetchHandler, { host, port, limits, plane }:
       // Other upgrades that clients offer (h2c) are passed over; before Node 24.9 they are refused.
       shouldUpgradeCallback: isWebSocket,
     },
-    (incoming, outgoing) => void (plane.takesRequest(incoming, outgoing) || answer(incoming, outgoing)),
+    (incoming, outgoing) => {
+      if (plane.takesRequest(incoming, outgoing) || straight.takes(incoming, outgoing)) return;
+      void answer(incoming, outgoing);
+    },
   );
   server.on("upgrade", (incoming, socket, head) => plane.upgrade(incoming, socket, head));
   const connections = trackConnections(server);

@@ -78,12 +78,21 @@ function toMeta({ operation, traceId, resourceType, sessionId }: OperationMeta):
 
 const JSON_TYPE = { "content-type": "application/json" } as const;
 
-export function toResponse({ status, body, headers, stream, page }: Reply): Response {
+/** What is written of an answer that is neither a stream nor a page. */
+export function toJson({ body, headers }: Reply): { readonly text: string; readonly headers: Record<string, string> } {
+  return { text: JSON.stringify(body), headers: headers === undefined ? JSON_TYPE : { ...JSON_TYPE, ...headers } };
+}
+
+export function toResponse(reply: Reply): Response {
+  const { status, headers, stream, page } = reply;
   if (page !== undefined)
     return new Response(page, { status, headers: { ...headers, "content-type": "text/html; charset=utf-8" } });
   if (stream !== undefined) return new Response(stream, { status, ...(headers !== undefined && { headers }) });
-  return new Response(JSON.stringify(body), {
-    status,
-    headers: headers === undefined ? JSON_TYPE : { ...JSON_TYPE, ...headers },
-  });
+  const { text, headers: known } = toJson(reply);
+  return new Response(text, { status, headers: known });
+}
+
+/** Puts FastAPI's own `detail` beside the envelope. */
+export function withDetail(reply: Reply, detail: unknown): Reply {
+  return { ...reply, body: { ...Object(reply.body), detail } };
 }

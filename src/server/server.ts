@@ -8,7 +8,8 @@ import { createMemoryStore } from "../store/memory/memory-store.ts";
 import { createApp } from "./app.ts";
 import { CrossingWatch } from "./auth/crossing-watch.ts";
 import { createSecurity, type SecurityOptions } from "./auth/security.ts";
-import { type CorsOptions, defaultCors } from "./cors.ts";
+import { Cors, type CorsOptions, defaultCors } from "./cors.ts";
+import { Front } from "./front.ts";
 import type { HttpLimits } from "./http-limits.ts";
 import { type Listening, listen } from "./listen.ts";
 import type { OpenApiInfo } from "./openapi.ts";
@@ -20,6 +21,8 @@ import type { Plane } from "./planes/plane.ts";
 import { terminalsPlane } from "./planes/terminals/terminals-plane.ts";
 import { PortsOrigin } from "./planes/ports/port-address.ts";
 import type { ExposedPorts } from "../engine/session-ports.ts";
+import { RouteRunner } from "./route-runner.ts";
+import { StraightRoutes } from "./straight.ts";
 import { StreamClients } from "./stream-clients.ts";
 import { docsRoutes } from "./routes/docs.ts";
 
@@ -87,23 +90,25 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ...apiRoutes(engine, security, { ...options, store, clients, stop: () => void stop() }),
     ...planeRoutes(planes),
   ];
-  const guard = { host: options.host, allowedHosts: options.allowedHosts ?? [], allowedOrigins };
-  const fetch = createApp({
-    routes: [...routes, ...docsRoutes(routes, engine.catalog, options.info)],
-    guard,
-    cors: options.cors ?? defaultCors,
-    door: security.door,
+  const guard = new HostGuard({ host: options.host, allowedHosts: options.allowedHosts ?? [], allowedOrigins });
+  const cors = new Cors(options.cors ?? defaultCors, allowedOrigins);
+  const served = [...routes, ...docsRoutes(routes, engine.catalog, options.info)];
+  const front = new Front({ routes: served, guard, door: security.door, logger });
+  const runner = new RouteRunner({
     streams: security.streams,
     crossings: new CrossingWatch((id) => engine.router.tenantOf(id), security.audit),
     limits: options.http,
     logger,
   });
+  const straight = new StraightRoutes({ routes: served, runner, front });
+  const fetch = createApp({ routes: served, runner, front, guard, cors, logger });
   const origin = options.portsOrigin === undefined ? undefined : new PortsOrigin(options.portsOrigin);
-  const doors = { ...security, guard: new HostGuard(guard), clients, limits: options.http, logger };
+  const doors = { ...security, guard, clients, limits: options.http, logger };
   const plane = createDataPlane({ ...doors, engine, planes, origin });
   // Before the port opens, so that nobody meets a server that does not know yet what it had.
   await engine.recover();
-  const listening = await listen(fetch, { host: options.host, port: options.port, limits: options.http, plane });
+  const where = { host: options.host, port: options.port };
+  const listening = await listen(fetch, { ...where, limits: options.http, plane, straight });
   engine.ports.toUrl = portUrls(listening, origin);
   engine.start();
 
