@@ -61,26 +61,24 @@ export class Cancellation implements CancelSource {
 /**
  * Ends a piece of work: on its own timeout, with its parent, or when it is cancelled.
  *
- * Most calls end before anyone asks for a signal, so the signal is made only then.
+ * Most calls end before anyone waits for their end or asks for a signal, so timer and signal are made only then.
  */
 export class Deadline extends Cancellation {
-  readonly #release: (() => void)[] = [];
   readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  readonly #what: string;
   readonly #endsAt: number;
+  #cancelTimer: (() => void) | undefined;
+  #leaveParent: (() => void) | undefined;
+  #closed = false;
   #controller: AbortController | undefined;
 
   constructor(clock: Clock, timeoutMs: number, what: string, parent?: CancelSource) {
     super();
     this.#clock = clock;
+    this.#timeoutMs = timeoutMs;
+    this.#what = what;
     this.#endsAt = clock.now() + timeoutMs;
-    const cancelTimer = clock.after(timeoutMs, () => {
-      this.cancel(
-        new ToolyardError("timeout", `${what} timed out after ${formatDuration(timeoutMs)}`, {
-          details: { limit: "timeout", timeout: timeoutMs / 1000 },
-        }),
-      );
-    });
-    this.#release.push(cancelTimer);
     if (parent !== undefined) this.#follow(parent);
   }
 
@@ -94,8 +92,14 @@ export class Deadline extends Cancellation {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       if (this.ended !== undefined) this.#controller.abort(this.ended);
+      else this.#arm();
     }
     return this.#controller.signal;
+  }
+
+  override onEnd(callback: () => void): () => void {
+    this.#arm();
+    return super.onEnd(callback);
   }
 
   override cancel(reason: ToolyardError): void {
@@ -107,13 +111,29 @@ export class Deadline extends Cancellation {
 
   /** Lets go of the timer and the parent once the work is over. */
   close(): void {
-    for (const release of this.#release.splice(0)) release();
+    this.#closed = true;
+    this.#cancelTimer?.();
+    this.#leaveParent?.();
+    this.#cancelTimer = this.#leaveParent = undefined;
+  }
+
+  /** From here on the time is watched; until then nobody would have been told of its end. */
+  #arm(): void {
+    if (this.#closed || this.#cancelTimer !== undefined) return;
+    this.#cancelTimer = this.#clock.after(Math.max(0, this.#endsAt - this.#clock.now()), () => {
+      const timeout = this.#timeoutMs;
+      this.cancel(
+        new ToolyardError("timeout", `${this.#what} timed out after ${formatDuration(timeout)}`, {
+          details: { limit: "timeout", timeout: timeout / 1000 },
+        }),
+      );
+    });
   }
 
   #follow(parent: CancelSource): void {
     const end = () => this.cancel(parent.ended ?? toAbortError(undefined));
     if (parent.ended !== undefined) end();
-    else this.#release.push(parent.onEnd(end));
+    else this.#leaveParent = parent.onEnd(end);
   }
 }
 

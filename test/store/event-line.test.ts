@@ -11,13 +11,16 @@ const call = fc.record({
   end: fc.constantFrom("call.completed", "call.failed", "call.cancelled", "call.progress", "call.started"),
   alike: fc.boolean(),
   session_at_start: fc.boolean(),
+  // What stands around it: nothing, or a session made for it, or something that only looks like one.
+  around: fc.constantFrom("nothing", "temporary", "kept", "replaced", "lingering", "named"),
 });
 
 /** Events as the engine makes them, and some that only look like a call's start and end. */
 const logs = fc.array(call, { minLength: 1, maxLength: 20 }).map((calls) => {
   let id = 40;
   const seqs = new Map<string, number>();
-  return calls.flatMap(({ call_id, worker_id, session, action, end, alike, session_at_start }): StoredEvent[] => {
+  return calls.flatMap((made): StoredEvent[] => {
+    const { call_id, worker_id, session, action, end, alike, session_at_start, around } = made;
     const inSession = (given: boolean) => {
       if (session === undefined || !given) return {};
       const seq = (seqs.get(session) ?? 0) + 1;
@@ -26,6 +29,20 @@ const logs = fc.array(call, { minLength: 1, maxLength: 20 }).map((calls) => {
     };
     const common = { tenant: "t", worker_id, call_id, trace_id: "trace" };
     const ts = "2026-11-21T00:00:00.000Z";
+    const whole = session !== undefined && session_at_start && around !== "nothing";
+    const own = { tenant: "t", worker_id, ...(around === "named" && { project: "p" }) };
+    const created: StoredEvent[] = whole
+      ? [
+          {
+            ...own,
+            ...inSession(true),
+            id: (id += 1),
+            type: "session.created",
+            ts,
+            data: { temporary: around !== "kept" },
+          },
+        ]
+      : [];
     const start = {
       ...common,
       ...inSession(session_at_start),
@@ -42,7 +59,11 @@ const logs = fc.array(call, { minLength: 1, maxLength: 20 }).map((calls) => {
       ts: "2026-11-21T00:00:00.007Z",
       data: { action: alike ? action : "other", ms: 7 },
     };
-    return [start, ended];
+    if (!whole) return [start, ended];
+    if (around === "lingering") id += 1;
+    const reason = around === "replaced" ? "replaced" : "temporary";
+    const gone = { ...own, ...inSession(true), id: (id += 1), ts: "2026-11-21T00:00:00.009Z", data: { reason } };
+    return [...created, start, ended, { ...gone, type: "session.ended" }];
   });
 });
 
@@ -65,7 +86,7 @@ describe("the lines of a segment", () => {
     );
   });
 
-  it("may be cut anywhere, between the two events of a line too", () => {
+  it("may be cut anywhere, between the events of a line too", () => {
     fc.assert(
       fc.property(logs, fc.nat(), (events, at) => {
         const count = at % events.length;
@@ -74,6 +95,23 @@ describe("the lines of a segment", () => {
         expect(cut).toMatchObject({ firstId: events[count]?.id, eventCount: events.length - count });
       }),
     );
+  });
+
+  it("are one for a call in a session that is made for it and gone with it", () => {
+    const common = { tenant: "t", worker_id: "w", session_id: "s", resource: "r" };
+    const call = { ...common, call_id: "c", trace_id: "c" };
+    const ts = "2026-11-21T00:00:00.000Z";
+    const events: StoredEvent[] = [
+      { ...common, id: 1, seq: 1, type: "session.created", ts, data: { temporary: true } },
+      { ...call, id: 2, seq: 2, type: "call.started", ts, data: { action: "a" } },
+      { ...call, id: 3, seq: 3, type: "call.completed", ts, data: { action: "a", outcome: "ok" } },
+      { ...common, id: 4, seq: 4, type: "session.ended", ts, data: { reason: "temporary" } },
+    ];
+    const lines = toLines(events);
+    expect(lines.split("\n")).toHaveLength(2);
+    for (const after of [0, 1, 2, 3]) {
+      expect([...eventsIn(Buffer.from(lines), every, after)]).toEqual(events.slice(after));
+    }
   });
 
   it("know the newest seq of each session", () => {

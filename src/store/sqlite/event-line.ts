@@ -2,17 +2,23 @@ import type { StoredEvent } from "../../core/store.ts";
 
 // A segment's body is lines: an event's id, a space and a JSON array of its fields. Most events are the start and the end of one
 // call, right after each other and alike in all but a few fields. Such a pair is one line, `<id> *<the end's fields, and the start's
-// ts>`; the start is made from the end again when it is read. Without the fields' names a line costs half of what an object does.
+// ts>`; the start is made from the end again when it is read. Where the call's session was made for it and went with it, which is
+// the whole life of most sessions, the four events are one line, `<id> +<ts> <ts> <the end's fields, and the start's ts>` with the
+// times of the session's first and last event. Without the fields' names a line costs half of what an object does.
 // Lines of databases from before have an object in the array's place, and the start's ts before it.
 
 const NEWLINE = 10;
 const SPACE = 32;
 const PAIR = 42;
+const VISIT = 43;
 const ARRAY = 91;
+
+/** The most events that a line tells of. */
+export const LINE_EVENTS = 4;
 
 const ENDS: ReadonlySet<string> = new Set(["call.completed", "call.failed", "call.cancelled"]);
 
-/** Writes the event at an index, and the next one too where both are a pair. */
+/** Writes the event at an index, and those after it that share its line. */
 export function toLine(
   events: readonly StoredEvent[],
   index: number,
@@ -20,8 +26,15 @@ export function toLine(
   const event = events[index];
   const next = events[index + 1];
   if (event === undefined) throw new RangeError(`there is no event ${index}`);
-  if (next !== undefined && isPair(event, next)) {
-    return { line: `${event.id} *${toFields(next, event.ts)}\n`, count: 2 };
+  if (next === undefined) return { line: `${event.id} ${toFields(event)}\n`, count: 1 };
+  if (event.type === "call.started") {
+    if (isPair(event, next)) return { line: `${event.id} *${toFields(next, event.ts)}\n`, count: 2 };
+  } else if (event.type === "session.created") {
+    const end = events[index + 2];
+    const gone = events[index + 3];
+    if (end !== undefined && gone !== undefined && isVisit(event, gone, end) && isPair(next, end)) {
+      return { line: `${event.id} +${event.ts} ${gone.ts} ${toFields(end, next.ts)}\n`, count: 4 };
+    }
   }
   return { line: `${event.id} ${toFields(event)}\n`, count: 1 };
 }
@@ -105,11 +118,14 @@ function isGiven<T>(value: Maybe<T>): value is T {
   return value !== null && value !== undefined;
 }
 
+/** A time that cannot be taken for the end of itself. */
+const TIME = /^[!-~]+$/;
+
 /** Whether `toStart` gives back exactly this start. */
 function isPair(start: StoredEvent, end: StoredEvent): boolean {
   return (
     start.type === "call.started" &&
-    /^[!-~]+$/.test(start.ts) &&
+    TIME.test(start.ts) &&
     end.id === start.id + 1 &&
     end.call_id === start.call_id &&
     ENDS.has(end.type) &&
@@ -129,23 +145,74 @@ function isPair(start: StoredEvent, end: StoredEvent): boolean {
   );
 }
 
+/** Whether `toVisit` gives back exactly these two, around a pair. */
+function isVisit(created: StoredEvent, gone: StoredEvent, end: StoredEvent): boolean {
+  return (
+    gone.type === "session.ended" &&
+    gone.id === created.id + 3 &&
+    end.id === created.id + 2 &&
+    end.seq !== undefined &&
+    end.session_id !== undefined &&
+    created.data["temporary"] === true &&
+    gone.data["reason"] === "temporary" &&
+    isAround(created, end, -2) &&
+    isAround(gone, end, 1)
+  );
+}
+
+/** Whether an event of a session is told by an event of its call, but for its type, its time and its one fact. */
+function isAround(event: StoredEvent, end: StoredEvent, places: number): boolean {
+  return (
+    TIME.test(event.ts) &&
+    event.seq === (end.seq ?? 0) + places &&
+    event.session_id === end.session_id &&
+    event.tenant === end.tenant &&
+    event.worker_id === end.worker_id &&
+    event.resource === end.resource &&
+    event.project === end.project &&
+    event.call_id === undefined &&
+    event.trace_id === undefined &&
+    event.parent_id === undefined &&
+    event.actor === undefined &&
+    event.blobs === undefined &&
+    Object.keys(event.data).length === 1
+  );
+}
+
+function toVisit(id: number, { created, gone }: { created: string; gone: string }, fields: Fields): StoredEvent[] {
+  const end = toEvent(id + 2, fields);
+  const { call_id: _call, trace_id: _trace, parent_id: _parent, actor: _actor, blobs: _blobs, ...shared } = end;
+  const seq = end.seq ?? 0;
+  return [
+    { ...shared, id, type: "session.created", ts: created, seq: seq - 2, data: { temporary: true } },
+    toStart(id + 1, fields[10] ?? "", end),
+    end,
+    { ...shared, id: id + 3, type: "session.ended", ts: gone, seq: seq + 1, data: { reason: "temporary" } },
+  ];
+}
+
 function toStart(id: number, ts: string, end: StoredEvent): StoredEvent {
   const { blobs: _blobs, ...shared } = end;
   const start = { ...shared, id, type: "call.started" as const, ts, data: { action: end.data["action"] } };
   return end.seq === undefined ? start : { ...start, seq: end.seq - 1 };
 }
 
-/** Reads the line that starts at an offset: one event, or two. */
+/** Reads the line that starts at an offset: one event, two or four. */
 export function parseLine(body: Buffer, start: number): readonly StoredEvent[] {
   const end = body.indexOf(NEWLINE, start);
   const at = body.indexOf(SPACE, start) + 1;
   const id = readId(body, start);
-  const isPair = body[at] === PAIR;
-  const from = isPair ? at + 1 : at;
-  if (body[from] !== ARRAY) return parseOldLine(body, { id, at, end });
   // Only `toLine` writes these lines.
-  const fields = JSON.parse(body.toString("utf8", from, end)) as Fields;
-  if (!isPair) return [toEvent(id, fields)];
+  const read = (from: number) => JSON.parse(body.toString("utf8", from, end)) as Fields;
+  if (body[at] === ARRAY) return [toEvent(id, read(at))];
+  if (body[at] === VISIT) {
+    const second = body.indexOf(SPACE, at) + 1;
+    const from = body.indexOf(SPACE, second) + 1;
+    const created = body.toString("latin1", at + 1, second - 1);
+    return toVisit(id, { created, gone: body.toString("latin1", second, from - 1) }, read(from));
+  }
+  if (body[at] !== PAIR || body[at + 1] !== ARRAY) return parseOldLine(body, { id, at, end });
+  const fields = read(at + 1);
   const event = toEvent(id + 1, fields);
   return [toStart(id, fields[10] ?? "", event), event];
 }

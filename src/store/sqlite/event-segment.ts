@@ -1,5 +1,5 @@
 import type { EventFilter, StoredEvent } from "../../core/store.ts";
-import { lineAround, nextLine, parseLine, readId, toLine } from "./event-line.ts";
+import { LINE_EVENTS, lineAround, nextLine, parseLine, readId, toLine } from "./event-line.ts";
 
 /** Events in one row. A row per event would cost more than the call that it tells of. */
 export interface Segment {
@@ -12,7 +12,7 @@ export interface Segment {
   readonly sizeBytes: number;
   /** 32-bit hashes of the names in it, each once: a name whose hash is missing is not in it. */
   readonly names: Buffer;
-  /** A line an event, or a call's start and end together: see event-line.ts. Empty where a file has it: see event-files.ts. */
+  /** Lines of an event, or of several that belong together: see event-line.ts. Empty where a file has it: see event-files.ts. */
   readonly body: Buffer;
 }
 
@@ -28,6 +28,15 @@ export function hashName(field: Named, name: string): number {
   let hash = 0x811c9dc5 ^ field.charCodeAt(0) ^ (field.length << 8);
   for (let index = 0; index < name.length; index += 1) hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193);
   return hash >>> 0;
+}
+
+const TYPE_HASHES = new Map<string, number>();
+
+/** There are few types, and every event has one. */
+function hashType(type: string): number {
+  let hash = TYPE_HASHES.get(type);
+  if (hash === undefined) TYPE_HASHES.set(type, (hash = hashName("type", type)));
+  return hash;
 }
 
 /** Collects events, oldest first, into what becomes one segment. */
@@ -76,20 +85,32 @@ export class SegmentBuilder {
     const [first] = events;
     if (first === undefined) return;
     if (this.#eventCount === 0) [this.#firstId, this.#firstTs] = [first.id, first.ts];
-    for (const field of NAMED) {
-      // Neighbours often share a name.
-      let previous: string | undefined;
-      for (const event of events) {
-        const name = event[field];
-        if (name !== undefined && name !== previous) this.#hashes.push(hashName(field, name));
-        previous = name;
-      }
-    }
+    this.#addNames(events);
     for (const { ts } of events) if (ts > this.#newestTs) this.#newestTs = ts;
     this.#lastId = events.at(-1)?.id ?? this.#lastId;
     this.#eventCount += events.length;
     this.#sizeBytes += body.length;
     this.#bodies.push(body);
+  }
+
+  #addNames(events: readonly StoredEvent[]): void {
+    // Neighbours often share a name, so most names are not hashed at all.
+    let tenant: string | undefined;
+    let worker: string | undefined;
+    let session: string | undefined;
+    let call: string | undefined;
+    const hashes = this.#hashes;
+    for (const event of events) {
+      hashes.push(hashType(event.type));
+      if (event.tenant !== undefined && event.tenant !== tenant)
+        hashes.push(hashName("tenant", (tenant = event.tenant)));
+      if (event.worker_id !== undefined && event.worker_id !== worker)
+        hashes.push(hashName("worker_id", (worker = event.worker_id)));
+      if (event.session_id !== undefined && event.session_id !== session)
+        hashes.push(hashName("session_id", (session = event.session_id)));
+      if (event.call_id !== undefined && event.call_id !== call)
+        hashes.push(hashName("call_id", (call = event.call_id)));
+    }
   }
 
   /** Without the body, which {@link bodies} has. */
@@ -122,16 +143,16 @@ export function toLines(events: readonly StoredEvent[]): string {
 export function cutSegment(segment: Segment, count: number): Segment {
   let start = 0;
   let left = count;
-  // A line that tells of two events may be cut in two.
-  let kept: StoredEvent | undefined;
+  // A line that tells of several events may be cut in two.
+  let kept: readonly StoredEvent[] = [];
   while (left > 0) {
     const events = parseLine(segment.body, start);
-    kept = left < events.length ? events.at(-1) : undefined;
+    kept = events.slice(left);
     left -= events.length;
     start = nextLine(segment.body, start);
   }
   const rest = segment.body.subarray(start);
-  const body = kept === undefined ? rest : Buffer.concat([Buffer.from(toLine([kept], 0).line), rest]);
+  const body = kept.length === 0 ? rest : Buffer.concat([Buffer.from(toLines(kept)), rest]);
   const [first] = parseLine(body, 0);
   return {
     ...segment,
@@ -175,8 +196,7 @@ export function* eventsIn(body: Buffer, filter: EventFilter, afterId: number): G
       if (hit === -1) return;
       start = lineAround(body, hit);
     }
-    // A line tells of two events at most.
-    if (readId(body, start) + 1 > afterId)
+    if (readId(body, start) + LINE_EVENTS > afterId + 1)
       for (const event of parseLine(body, start)) if (event.id > afterId) yield event;
     start = nextLine(body, start);
   }
