@@ -1,5 +1,5 @@
 import ky, { isHTTPError, isTimeoutError, type KyInstance } from "ky";
-import { MAX_DELAY_MS } from "../core/clock.ts";
+import { MAX_DELAY_MS } from "../core/young-timers.ts";
 import { ToolyardError } from "../core/errors.ts";
 import { ConnectionError } from "./errors/connection-error.ts";
 import { ProtocolError } from "./errors/protocol-error.ts";

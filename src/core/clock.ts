@@ -1,3 +1,5 @@
+import { setYoungTimer } from "./young-timers.ts";
+
 /** Tells time and wakes the caller; injected everywhere, so that tests need no sleeps. */
 export interface Clock {
   /** Monotonic milliseconds from an arbitrary origin. A wall-clock jump does not move it. */
@@ -8,16 +10,9 @@ export interface Clock {
   after(delayMs: number, callback: () => void): () => void;
 }
 
-/** The longest delay that Node's timers take; a longer one would fire at once. */
-export const MAX_DELAY_MS = 2_147_483_647;
-
 /** Reads the machine's own clocks. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   date: () => new Date(),
-  after: (delayMs, callback) => {
-    const timer = setTimeout(callback, Math.min(delayMs, MAX_DELAY_MS));
-    timer.unref();
-    return () => clearTimeout(timer);
-  },
+  after: setYoungTimer,
 };

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
+import { systemClock } from "../core/clock.ts";
 import { ToolyardError } from "../core/errors.ts";
 import type { BodyShare } from "./body-budget.ts";
 import type { HttpLimits } from "./http-limits.ts";
@@ -27,12 +28,11 @@ function readBytes(incoming: IncomingMessage, limits: HttpLimits, share: BodySha
     let chunks: Buffer[] | undefined;
     let size = 0;
     let refused = false;
-    const timer = setTimeout(() => {
+    const cancelTimer = systemClock.after(requestTimeoutMs, () => {
       refused = true;
       first = chunks = undefined;
       reject(new ToolyardError("request_timeout", `The body did not come within ${requestTimeoutMs} ms`));
-    }, requestTimeoutMs);
-    timer.unref();
+    });
     incoming.on("data", (chunk: Buffer) => {
       if (refused) return;
       size += chunk.length;
@@ -45,11 +45,11 @@ function readBytes(incoming: IncomingMessage, limits: HttpLimits, share: BodySha
       else (chunks ??= [first]).push(chunk);
     });
     incoming.on("end", () => {
-      clearTimeout(timer);
+      cancelTimer();
       resolve(chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, size));
     });
     const onGone = (cause?: Error) => {
-      clearTimeout(timer);
+      cancelTimer();
       if (incoming.complete) return;
       reject(wentAway(cause));
     };

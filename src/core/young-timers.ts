@@ -1,0 +1,44 @@
+/** The longest delay that Node's timers take; a longer one would fire at once. */
+export const MAX_DELAY_MS = 2_147_483_647;
+
+/** How long a timer waits for being taken back before it becomes one of Node's. */
+const YOUTH_MS = 10;
+
+interface Waiting {
+  readonly dueAt: number;
+  callback: (() => void) | undefined;
+  timer: NodeJS.Timeout | undefined;
+}
+
+let young: Waiting[] = [];
+
+/**
+ * Runs `callback` once after `delayMs` and returns a function that cancels it.
+ *
+ * Nearly every timer of a server is a deadline that is taken back in the same moment, and to set and clear one of Node's costs ten
+ * times what it costs to note it: so each is only noted, and those that are left after a few milliseconds are set.
+ */
+export function setYoungTimer(delayMs: number, callback: () => void): () => void {
+  const waiting: Waiting = { dueAt: performance.now() + delayMs, callback, timer: undefined };
+  if (delayMs < 2 * YOUTH_MS) start(waiting, delayMs);
+  else {
+    if (young.length === 0) setTimeout(grow, YOUTH_MS).unref();
+    young.push(waiting);
+  }
+  return () => {
+    waiting.callback = undefined;
+    clearTimeout(waiting.timer);
+  };
+}
+
+function grow(): void {
+  const grown = young;
+  young = [];
+  const now = performance.now();
+  for (const waiting of grown) if (waiting.callback !== undefined) start(waiting, waiting.dueAt - now);
+}
+
+function start(waiting: Waiting, delayMs: number): void {
+  waiting.timer = setTimeout(() => waiting.callback?.(), Math.min(delayMs, MAX_DELAY_MS));
+  waiting.timer.unref();
+}

@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest";
+import { systemClock } from "../../src/core/clock.ts";
+
+function fired(delayMs: number): Promise<number> {
+  const startedAt = performance.now();
+  return new Promise((resolve) => {
+    systemClock.after(delayMs, () => resolve(performance.now() - startedAt));
+  });
+}
+
+describe("the system's clock", () => {
+  it.each([0, 1, 19, 20, 35, 120])("wakes after %i ms and no earlier", async (delayMs) => {
+    // Node's timers count whole milliseconds and may be one early.
+    expect(await fired(delayMs)).toBeGreaterThanOrEqual(delayMs - 1);
+  });
+
+  it("wakes nobody who took it back, whether at once or later", async () => {
+    const woken: string[] = [];
+    systemClock.after(30, () => woken.push("at once"))();
+    const later = systemClock.after(60, () => woken.push("later"));
+    const soon = systemClock.after(15, () => woken.push("soon"));
+    soon();
+    await fired(40);
+    later();
+    await fired(60);
+    expect(woken).toEqual([]);
+  });
+
+  it("wakes in the order of the times, whatever the order of the asking", async () => {
+    const woken: number[] = [];
+    for (const delayMs of [300, 150, 5]) systemClock.after(delayMs, () => woken.push(delayMs));
+    await expect.poll(() => woken).toEqual([5, 150, 300]);
+  });
+
+  it("does not take a delay that is longer than Node's timers can for none", async () => {
+    let woken = false;
+    const cancel = systemClock.after(Number.MAX_SAFE_INTEGER, () => (woken = true));
+    await fired(60);
+    cancel();
+    expect(woken).toBe(false);
+  });
+});
