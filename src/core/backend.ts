@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { LifecycleContext, SessionRequest } from "./context.ts";
+import type { SessionDesktop } from "./desktop.ts";
 import type { RuntimeRequest, RuntimeSelector, SandboxInstance, SandboxSpec } from "./runtime.ts";
 import type { Session } from "./session.ts";
 import { type BoundTool, scanTools } from "./tool.ts";
@@ -86,6 +87,12 @@ export abstract class Backend<D = void, C = Readonly<Record<string, unknown>>> {
   reset?(session: Session<D>, context: LifecycleContext): Promise<void>;
   /** The sandbox behind a session, for the server's routes to its files, ports and terminals. */
   sandbox?(session: Session<D>): SandboxInstance;
+  /**
+   * The desktop behind a session, for who watches it and works at it from outside.
+   *
+   * @throws ToolyardError `conflict` while it is stopped.
+   */
+  desktop?(session: Session<D>): SessionDesktop;
   /** Says in JSON, or promises to, what `adopt` will need to find the session again; asked once, when an explicit session has been made. */
   handle?(session: Session<D>): unknown;
   /** Re-attaches to a session that a crashed server left, whose `data` is what `handle` said; `null` when it is lost. */

@@ -1,5 +1,6 @@
 import type { CallOptions } from "./caller.ts";
 import type { SessionControl } from "./control.ts";
+import type { SessionStreams } from "./desktop.ts";
 import type { Outcome } from "./errors.ts";
 import type { EventData, ToldByTools } from "./events.ts";
 import type { SessionPorts } from "./exposed-port.ts";
@@ -61,6 +62,8 @@ export interface ToolContext<D = void> {
   readonly ports?: SessionPorts | undefined;
   /** The terminals of the session's sandbox; absent without a session, and in a worker thread. */
   readonly terminals?: SessionTerminals | undefined;
+  /** Lets others watch the session's desktop; absent without a session, and in a worker thread. */
+  readonly streams?: SessionStreams | undefined;
   /** To be asked before each input to a desktop; absent without a session, and in a worker thread. */
   readonly control?: SessionControl | undefined;
   /** Tells the event log what the tool did, as an event of this call; absent in a worker thread. */

@@ -1,3 +1,5 @@
+import type { InputCounts } from "./desktop.ts";
+
 /** Each kind of event, noun first, with its facts. */
 export interface EventData {
   /** `adopted` when it is one of the last server's, with its state. */
@@ -95,6 +97,10 @@ export interface EventData {
     readonly bytes: number;
     readonly duration_ms: number;
   };
+  /** What somebody did at a desktop from outside within a second, counted; never what it was. */
+  "desktop.input": InputCounts;
+  "desktop.attached": { readonly view_only: boolean };
+  "desktop.detached": { readonly bytes_in: number; readonly bytes_out: number };
   /** What was typed within a second by the event's actor; never what it was. */
   "terminal.input": { readonly terminal_id: string; readonly bytes: number };
   "terminal.attached": { readonly terminal_id: string; readonly view_only: boolean };

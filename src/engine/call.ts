@@ -2,6 +2,7 @@ import type { CallerKind, CallOptions } from "../core/caller.ts";
 import type { ToolContext } from "../core/context.ts";
 import type { ToolyardError, Outcome } from "../core/errors.ts";
 import type { SessionControl } from "../core/control.ts";
+import type { SessionStreams } from "../core/desktop.ts";
 import type { Actor } from "../core/events.ts";
 import type { SessionPorts } from "../core/exposed-port.ts";
 import type { SessionTerminals } from "../core/terminal.ts";
@@ -167,6 +168,11 @@ export class CallContext implements ToolContext<never> {
   get terminals(): SessionTerminals | undefined {
     const record = this.#call.lease?.record;
     return record && this.#executor.services.terminals(record, this.#call);
+  }
+
+  get streams(): SessionStreams | undefined {
+    const record = this.#call.lease?.record;
+    return record && this.#executor.services.streams(record, this.#call);
   }
 
   get control(): SessionControl | undefined {

@@ -43,10 +43,13 @@ interface Held {
  */
 export class ControlLeases {
   readonly #deps: ControlDeps;
+  readonly #onTaken: (record: SessionRecord) => void;
   readonly #held = new Map<SessionRecord, Held>();
 
-  constructor(deps: ControlDeps) {
+  /** @param onTaken told when a human takes control from whoever had it, but not when they keep it. */
+  constructor(deps: ControlDeps, onTaken: (record: SessionRecord) => void = () => undefined) {
     this.#deps = deps;
+    this.#onTaken = onTaken;
   }
 
   /**
@@ -76,6 +79,7 @@ export class ControlLeases {
     record.onEnding.add(onEnding);
     this.#held.set(record, next);
     this.#watch(record, next);
+    if (!renews) this.#onTaken(record);
     const lease = { id: next.id, ...this.#describe(next) };
     const facts = { holder: next.holder, expires_at: lease.expiresAt.toISOString() };
     emitFor(this.#deps, "control.taken", record, facts, "human");

@@ -8,6 +8,7 @@ import { CallStreams } from "./call-streams.ts";
 import { ControlLeases } from "./control-leases.ts";
 import { Catalog } from "./catalog.ts";
 import { settlesWithin } from "./deadline.ts";
+import { Desktops } from "./desktops/desktops.ts";
 import { EventLog } from "./event-log.ts";
 import { ToolExecutor } from "./executor.ts";
 import { Idempotency } from "./idempotency.ts";
@@ -58,6 +59,7 @@ export class Engine {
   readonly watchdog: LoopWatchdog;
   readonly ports: ExposedPorts;
   readonly terminals: Terminals;
+  readonly desktops: Desktops;
   /** Who controls the desktop and the terminals of a session. */
   readonly leases: ControlLeases;
   /** Lends the sandboxes of sessions to what is no call. */
@@ -102,7 +104,10 @@ export class Engine {
     const beside = { clock, limits, bus: this.bus };
     this.ports = new ExposedPorts(beside);
     this.terminals = new Terminals(beside);
-    this.leases = new ControlLeases(beside);
+    const desktops = new Desktops(beside);
+    this.desktops = desktops;
+    // Their own keys would stay down under the human's, and a button that is held keeps other pointers out.
+    this.leases = new ControlLeases(beside, (record) => desktops.releaseInput(record));
     this.executor = new ToolExecutor({
       catalog: this.catalog,
       router: this.router,
@@ -112,7 +117,13 @@ export class Engine {
       limits,
       logger,
       watchdog: this.watchdog,
-      services: new SessionServices({ ...beside, ports: this.ports, terminals: this.terminals, leases: this.leases }),
+      services: new SessionServices({
+        ...beside,
+        desktops,
+        ports: this.ports,
+        terminals: this.terminals,
+        leases: this.leases,
+      }),
     });
     const { catalog, executor } = this;
     const idempotency = new Idempotency({ ...kept, store: store.idempotency });

@@ -88,6 +88,13 @@ export interface EngineLimits {
   readonly terminalBufferBytes: number;
   /** How long a terminal lives that nobody watches or reads, types in or writes to. */
   readonly terminalIdleMs: number;
+  /** Viewers of one desktop at once. */
+  readonly desktopViewers: number;
+  /** Pictures that wait for a slow viewer before its display is told to wait. */
+  readonly desktopBufferBytes: number;
+  /** How long a ticket for a stream waits for its viewer when its maker does not say, and at most. */
+  readonly streamTicketMs: number;
+  readonly maxStreamTicketMs: number;
   /** How long a human has control without an input when they do not say, and at most. */
   readonly controlLeaseMs: number;
   readonly maxControlLeaseMs: number;
@@ -155,6 +162,10 @@ export const defaultLimits: EngineLimits = {
   terminalRecordingBytes: 2_097_152,
   terminalBufferBytes: 262_144,
   terminalIdleMs: 3_600_000,
+  desktopViewers: 16,
+  desktopBufferBytes: 1_048_576,
+  streamTicketMs: 30_000,
+  maxStreamTicketMs: 600_000,
   controlLeaseMs: 300_000,
   maxControlLeaseMs: 3_600_000,
   streamClients: 4_096,

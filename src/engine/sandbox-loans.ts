@@ -1,8 +1,10 @@
+import type { SessionDesktop } from "../core/desktop.ts";
 import { ToolyardError } from "../core/errors.ts";
 import type { SandboxInstance } from "../core/runtime.ts";
 import type { Clock } from "../core/clock.ts";
 import { type CancelSource, settlesWithin } from "./deadline.ts";
 import type { ResourceRouter } from "./router.ts";
+import { desktopOf } from "./desktops/desktop-of.ts";
 import { sandboxOf } from "./sandbox-of.ts";
 import type { LeaseHolder, SessionRecord } from "./session-record.ts";
 import type { Lease } from "./session-request.ts";
@@ -18,21 +20,34 @@ export interface LoanRequest {
   readonly client: CancelSource;
   /** A `transfer` is let to its end when the session is to end; a `connection` has no end of its own and is cut. */
   readonly kind: "transfer" | "connection";
+  /** What the session must have; a sandbox by default. */
+  readonly needs?: keyof typeof FINDERS;
 }
 
-/** The sandbox of a session, in use beside its calls: the session is not cleaned up before `end`. */
+/** What is borrowed with a session, by the name of its backend's own member. */
+const FINDERS = { sandbox: sandboxOf, desktop: desktopOf };
+
+/** The sandbox or the desktop of a session, in use beside its calls: the session is not cleaned up before `end`. */
 export class SandboxLoan implements LeaseHolder {
   readonly record: SessionRecord;
-  readonly sandbox: SandboxInstance;
   readonly kind: LoanRequest["kind"];
   readonly #controller = new AbortController();
   readonly #release: (() => void)[] = [];
 
-  constructor(lease: Lease, sandbox: SandboxInstance, kind: LoanRequest["kind"]) {
+  constructor(lease: Lease, kind: LoanRequest["kind"]) {
     this.record = lease.record;
-    this.sandbox = sandbox;
     this.kind = kind;
     this.#release.push(() => lease.release());
+  }
+
+  /** @throws ToolyardError `invalid_input` when the session has none; `sandbox_dead`. */
+  get sandbox(): SandboxInstance {
+    return sandboxOf(this.record);
+  }
+
+  /** @throws ToolyardError `invalid_input` when the session has none; `conflict` while it is stopped. */
+  get desktop(): SessionDesktop {
+    return desktopOf(this.record);
   }
 
   /** Aborted when what uses the sandbox must end: its client, its session or the server does. */
@@ -57,7 +72,7 @@ export class SandboxLoan implements LeaseHolder {
 }
 
 /**
- * Lends the sandboxes of sessions to what is no call: files, ports, terminals.
+ * Lends the sandboxes and desktops of sessions to what is no call: files, ports, terminals, viewers.
  *
  * A loan leases its session as a call does, without a slot and without a turn, and so moves its expiry.
  */
@@ -81,7 +96,7 @@ export class SandboxLoans {
    * Borrows a sandbox; whoever gets it must `end` the loan.
    *
    * @throws ToolyardError session_not_found, session_expired or session_lost; what `authorize` throws; invalid_input for a
-   * resource without sandboxes; sandbox_dead; shutting_down.
+   * resource without sandboxes; sandbox_dead; conflict; shutting_down.
    */
   async borrow(request: LoanRequest): Promise<SandboxLoan> {
     if (this.#closed) throw stopping();
@@ -89,7 +104,8 @@ export class SandboxLoans {
     request.authorize(record.resource);
     const { mount, id, tenant, workerId } = record;
     // Checked before the wait: it may be long.
-    if (mount?.backend.sandbox === undefined) sandboxOf(record);
+    const { needs = "sandbox" } = request;
+    if (mount?.backend[needs] === undefined) FINDERS[needs](record);
     if (mount === undefined) throw stopping();
     // Replaced by the loan itself once there is one.
     const holder: { cancel: LeaseHolder["cancel"] } = { cancel: () => undefined };
@@ -117,10 +133,15 @@ export class SandboxLoans {
     for (const loan of [...this.#open]) loan.cancel(stopping());
   }
 
-  #lend({ client, kind }: LoanRequest, lease: Lease, onLoan: (loan: SandboxLoan) => void): SandboxLoan {
+  #lend(
+    { client, kind, needs = "sandbox" }: LoanRequest,
+    lease: Lease,
+    onLoan: (loan: SandboxLoan) => void,
+  ): SandboxLoan {
     const { record } = lease;
     try {
-      const loan = new SandboxLoan(lease, sandboxOf(record), kind);
+      FINDERS[needs](record);
+      const loan = new SandboxLoan(lease, kind);
       onLoan(loan);
       const over = () => loan.cancel(new ToolyardError("cancelled", `The session ${record.id} has ended`));
       if (kind === "connection") {

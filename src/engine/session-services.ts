@@ -1,5 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import type { SessionControl } from "../core/control.ts";
+import type { SessionStreams } from "../core/desktop.ts";
 import type { Actor, EventData, ToldByTools } from "../core/events.ts";
 import type { SessionPorts } from "../core/exposed-port.ts";
 import type { SessionTerminals } from "../core/terminal.ts";
@@ -7,6 +8,7 @@ import type { EventBus } from "./bus.ts";
 import type { Call } from "./call.ts";
 import { CallEvents } from "./call-events.ts";
 import type { ControlLeases } from "./control-leases.ts";
+import type { Desktops } from "./desktops/desktops.ts";
 import type { EventOrigin } from "./record-events.ts";
 import type { ExposedPorts } from "./session-ports.ts";
 import type { SessionRecord } from "./session-record.ts";
@@ -18,6 +20,7 @@ export interface SessionServicesDeps {
   readonly clock: Clock;
   readonly ports: ExposedPorts;
   readonly terminals: Terminals;
+  readonly desktops: Desktops;
   readonly leases: ControlLeases;
 }
 
@@ -38,6 +41,10 @@ export class SessionServices {
   terminals(record: SessionRecord, call: Call): SessionTerminals {
     const demand = () => this.#demand(record, call);
     return this.#deps.terminals.for(record, { demand, origin: this.#originOf(record, call) });
+  }
+
+  streams(record: SessionRecord, { request }: Call): SessionStreams {
+    return { open: (wanted) => this.#deps.desktops.open(record, request.caller, wanted) };
   }
 
   control(record: SessionRecord, call: Call): SessionControl {

@@ -7,6 +7,8 @@ export interface Caller {
   readonly workerId: string;
   /** What the caller may do, also in calls that its tools make; absent: everything. */
   readonly scopes?: Scopes | undefined;
+  /** The id of the API key that they came with; absent where none is asked for. */
+  readonly keyId?: string | null | undefined;
 }
 
 interface WorkerSessions {

@@ -8,8 +8,8 @@ import type { Identity } from "./auth/identity.ts";
  *
  * @throws ToolyardError invalid_input
  */
-export function toCaller({ tenant, scopes }: Identity, workerId: string): Caller {
-  return { tenant, workerId: checkName("worker_id", workerId), scopes };
+export function toCaller({ tenant, scopes, keyId }: Identity, workerId: string): Caller {
+  return { tenant, workerId: checkName("worker_id", workerId), scopes, keyId };
 }
 
 /**

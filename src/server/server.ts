@@ -17,6 +17,8 @@ import { apiRoutes } from "./api-routes.ts";
 import type { RuntimeReport } from "./routes/health.ts";
 import { HostGuard } from "./guard.ts";
 import { createDataPlane, planeRoutes } from "./planes/data-plane.ts";
+import { desktopsPlane } from "./planes/desktops/desktops-plane.ts";
+import { streamUrls } from "./planes/desktops/stream-urls.ts";
 import type { Plane } from "./planes/plane.ts";
 import { terminalsPlane } from "./planes/terminals/terminals-plane.ts";
 import { PortsOrigin } from "./planes/ports/port-address.ts";
@@ -85,7 +87,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   });
   const engine = new Engine({ mounts, limits, store, logger, ...(clock !== undefined && { clock }) });
   const clients = new StreamClients(limits.streamClients);
-  const planes = [...terminalsPlane(engine, clients), ...(options.planes?.(engine) ?? [])];
+  const planes = [
+    ...terminalsPlane(engine, clients),
+    ...desktopsPlane(engine, clients),
+    ...(options.planes?.(engine) ?? []),
+  ];
   const routes = [
     ...apiRoutes(engine, security, { ...options, store, clients, stop: () => void stop() }),
     ...planeRoutes(planes),
@@ -110,6 +116,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const where = { host: options.host, port: options.port };
   const listening = await listen(fetch, { ...where, limits: options.http, plane, straight });
   engine.ports.toUrl = portUrls(listening, origin);
+  engine.desktops.toStreamUrl = streamUrls(engine, security.tickets, listening.url);
   engine.start();
 
   const stopped = Promise.withResolvers<void>();

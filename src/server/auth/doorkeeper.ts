@@ -20,8 +20,8 @@ export interface DoorkeeperOptions {
 
 /** What a door takes beside a key. */
 export interface AuthenticateOptions {
-  /** The purpose for which `?ticket=` is taken in place of a key: `events`, or a session's id. */
-  readonly allowTicket?: string | undefined;
+  /** The purposes for which `?ticket=` is taken in place of a key: `events`, or a session's id. */
+  readonly allowTicket?: string | readonly string[] | undefined;
 }
 
 /** Longer than any key; what is longer is not looked at. */
@@ -80,7 +80,9 @@ export class Doorkeeper {
     const credential = credentialOf(incoming);
     if (credential !== undefined) return this.#options.ring.identify(credential);
     const ticket = allowTicket === undefined ? undefined : ticketOf(incoming);
-    if (ticket !== undefined && allowTicket !== undefined) return this.#options.tickets.redeem(ticket, allowTicket);
+    if (ticket !== undefined && allowTicket !== undefined) {
+      return this.#options.tickets.redeem(ticket, ...[allowTicket].flat());
+    }
     throw new ToolyardError("unauthenticated", "This server asks for an API key", {
       suggestion: "Send one as Authorization: Bearer ty_… or as X-API-Key.",
     });

@@ -34,11 +34,11 @@ export class TicketBox {
   }
 
   /**
-   * Issues a ticket that stands for the caller, for one purpose.
+   * Issues a ticket that stands for the caller, for one purpose; unused, it ends after `lifeMs`.
    *
    * @throws ToolyardError overloaded when too many are waiting to be used.
    */
-  issue(identity: Identity, purpose: string): Ticket {
+  issue(identity: Identity, purpose: string, lifeMs: number = LIFE_MS): Ticket {
     this.#dropExpired();
     const own = [...this.#issued.values()].filter((issued) => issued.identity.keyId === identity.keyId).length;
     if (this.#issued.size >= MAX_TICKETS || own >= MAX_TICKETS_PER_KEY) {
@@ -47,19 +47,19 @@ export class TicketBox {
       });
     }
     const ticket = randomBytes(24).toString("base64url");
-    this.#issued.set(ticket, { identity, purpose, until: this.#clock.now() + LIFE_MS });
-    return { ticket, expiresAt: new Date(this.#clock.date().getTime() + LIFE_MS) };
+    this.#issued.set(ticket, { identity, purpose, until: this.#clock.now() + lifeMs });
+    return { ticket, expiresAt: new Date(this.#clock.date().getTime() + lifeMs) };
   }
 
   /**
-   * Takes a ticket for its one use; a use for another purpose uses it up, too.
+   * Takes a ticket for its one use, for any of these purposes; a use for another purpose uses it up, too.
    *
    * @throws ToolyardError unauthenticated
    */
-  redeem(ticket: string, purpose: string): Identity {
+  redeem(ticket: string, ...purposes: readonly string[]): Identity {
     const issued = this.#issued.get(ticket);
     this.#issued.delete(ticket);
-    if (issued === undefined || issued.until <= this.#clock.now() || issued.purpose !== purpose) {
+    if (issued === undefined || issued.until <= this.#clock.now() || !purposes.includes(issued.purpose)) {
       throw new ToolyardError("unauthenticated", "The ticket is not valid", {
         suggestion: "Get a new one with POST /api/v1/tickets; it opens one stream of its purpose once.",
       });
@@ -74,12 +74,8 @@ export class TicketBox {
     }
   }
 
-  /** They were issued in the order in which they expire. */
   #dropExpired(): void {
     const now = this.#clock.now();
-    for (const [ticket, { until }] of this.#issued) {
-      if (until > now) return;
-      this.#issued.delete(ticket);
-    }
+    for (const [ticket, { until }] of this.#issued) if (until <= now) this.#issued.delete(ticket);
   }
 }

@@ -48,9 +48,7 @@ export class Upgrades {
     const { url = "/" } = incoming;
     const [place = "/"] = url.split("?", 1);
     const found = this.#find(place);
-    const purpose = found?.value.ticketPurpose;
-    const allowTicket = purpose?.startsWith(":") === true ? found?.names[purpose.slice(1)] : purpose;
-    const identity = await door.authenticate(incoming, { allowTicket });
+    const identity = await door.authenticate(incoming, { allowTicket: found && purposesOf(found.value, found.names) });
     if (found === undefined) throw new ToolyardError("route_not_found", `No WebSocket is at ${place.slice(0, 200)}`);
     checkAccess(identity, found.value.access);
     if (socket.destroyed) return;
@@ -64,4 +62,15 @@ export class Upgrades {
     this.#options.logger.error({ err: error, path: incoming.url?.split("?", 1)[0] }, "a WebSocket failed unexpectedly");
     return new ToolyardError("internal_error", "The server failed unexpectedly", { cause: error });
   }
+}
+
+/** A ticket may be for all that its purpose opens, or for this plane alone. */
+function purposesOf({ ticketPurpose, operation }: Plane, names: Readonly<Record<string, string>>): readonly string[] {
+  const purpose = ticketPurpose.startsWith(":") ? (names[ticketPurpose.slice(1)] ?? "") : ticketPurpose;
+  return [purpose, toPlanePurpose(operation, purpose)];
+}
+
+/** The purpose of a ticket that opens one plane and nothing else. */
+export function toPlanePurpose(operation: string, purpose: string): string {
+  return `${operation} ${purpose}`;
 }

@@ -66,7 +66,7 @@ async function callTool(
   const { timeout_ms: ownTimeoutMs, trace_id: traceId, control_lease: lease, ...params } = body;
   const { tenant, workerId, id } = record;
   const result = await engine.executor.execute({
-    caller: { tenant, workerId, scopes: identity.scopes },
+    caller: { tenant, workerId, scopes: identity.scopes, keyId: identity.keyId },
     action: actionIn(engine.catalog, record, action),
     // A command has a timeout of its own beside the call's, and ends better by it.
     params:

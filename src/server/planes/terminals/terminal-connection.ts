@@ -4,7 +4,7 @@ import type { Actor } from "../../../core/events.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import type { SandboxLoan } from "../../../engine/sandbox-loans.ts";
 import type { Terminal } from "../../../engine/terminals/terminal.ts";
-import { keepAlive } from "./keep-alive.ts";
+import { keepAlive } from "../keep-alive.ts";
 import { type ClientMessage, parseClientMessage, toOutput, toPreferences, toTitle } from "./ttyd-messages.ts";
 import { ViewerQueue } from "./viewer-queue.ts";
 

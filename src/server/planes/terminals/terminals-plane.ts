@@ -4,6 +4,7 @@ import { demand, mayDo } from "../../auth/identity.ts";
 import { ClientWait } from "../../disconnect.ts";
 import type { StreamClients } from "../../stream-clients.ts";
 import type { Plane, PlaneRequest } from "../plane.ts";
+import { isTrue } from "../query-flag.ts";
 import { TerminalConnection } from "./terminal-connection.ts";
 import { TTYD_PROTOCOL } from "./ttyd-messages.ts";
 
@@ -57,8 +58,4 @@ export function terminalsPlane(engine: Engine, clients: StreamClients): readonly
     // Where ttyd's own page looks for it, under the page's address.
     { ...facts, path: "/ws/term/:session_id/ws", operation: "terminal:connect_page", ticketPurpose: ":session_id" },
   ];
-}
-
-function isTrue(text: string | null): boolean {
-  return text !== null && !["", "0", "false", "no"].includes(text.toLowerCase());
 }

@@ -1,5 +1,5 @@
 import type { WebSocket } from "ws";
-import type { Clock } from "../../../core/clock.ts";
+import type { Clock } from "../../core/clock.ts";
 
 /** Asks a WebSocket for a sign of life now and then, and cuts it when none comes; ends with the socket. */
 export function keepAlive(socket: WebSocket, clock: Clock, everyMs: number): void {
