@@ -15,7 +15,7 @@ import {
   WriteParams,
   WriteResult,
 } from "./terminal-schemas.ts";
-import { type Input, tool } from "./tool.ts";
+import { type BoundTool, type Input, scanTools, tool } from "./tool.ts";
 
 /**
  * `terminal:*`, for every backend whose sessions have a sandbox.
@@ -152,6 +152,16 @@ export class TerminalTools<D> {
     if (files === undefined) throw new ToolyardError("runtime_unavailable", "the session's sandbox has no files");
     await files.write(path, data, {}, context.signal);
   }
+}
+
+/** The same tools for a backend beside others that have them, under names of its own: `terminal_start` and so on. */
+export function ownTerminalTools<D>(tools: TerminalTools<D>): ReadonlyMap<string, BoundTool> {
+  const own = [...scanTools(tools).values()].map((bound) => ({
+    ...bound,
+    name: bound.name.replace(":", "_"),
+    renamed: false,
+  }));
+  return new Map(own.map((bound) => [bound.name, bound]));
 }
 
 function terminalsOf({ terminals }: Pick<ToolContext, "terminals">): SessionTerminals {

@@ -2,6 +2,7 @@ import type { ToolContext } from "../../core/context.ts";
 import { Action, type ActionInput } from "./actions/action.ts";
 import type { ActionWatch } from "./actions/action-watch.ts";
 import type { ActionDone } from "./actions/operator.ts";
+import type { DesktopNews } from "./desktop-news.ts";
 import type { Desktop } from "./desktop/desktop.ts";
 import type { Episode } from "./episode/episode.ts";
 
@@ -9,6 +10,7 @@ import type { Episode } from "./episode/episode.ts";
 export interface VmSession {
   readonly desktop: Desktop;
   readonly episode: Episode;
+  readonly news: DesktopNews;
 }
 
 export type VmContext = ToolContext<VmSession>;

@@ -78,6 +78,7 @@ interface Parts {
 function toRunning({ processes, display, socketPath, server, stop }: Parts): RunningDesktop {
   let stopped: Promise<void> | undefined;
   return {
+    display,
     connectDisplay: (signal) => connect(socketPath, signal),
     exec: (command: CommandSpec, signal) => processes.exec(command, { DISPLAY: display }, signal),
     ended: new Promise((resolve) => server.once("exit", () => resolve("its X server has ended"))),

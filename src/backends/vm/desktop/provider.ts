@@ -17,6 +17,8 @@ export interface DesktopSpec extends Size {
  * Abilities that a provider may lack are optional; `abilityOf` of `desktop-ability.ts` tells callers so.
  */
 export interface RunningDesktop {
+  /** What programs find it by: `:1`. */
+  readonly display?: string;
   /** A new connection to the display's VNC server, which speaks first; several at once are served. */
   connectDisplay(signal: AbortSignal): Promise<Duplex>;
   /** Runs a command beside the display. */

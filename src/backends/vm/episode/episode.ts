@@ -73,7 +73,11 @@ export class Episode {
     };
   }
 
-  /** Runs a tool that is no action of the table, and remembers it as one unless it did some itself. */
+  /**
+   * Runs a tool that is no action of the table, and remembers it as one unless it did some itself.
+   *
+   * @throws ToolyardError `control_taken` while somebody else has control.
+   */
   async aroundTool<T>(
     name: string,
     params: Readonly<Record<string, unknown>>,
@@ -82,7 +86,7 @@ export class Episode {
     work: () => Promise<T>,
   ): Promise<T> {
     const before = this.history.total;
-    const begun = this.#begin(name, params, call.control?.holder ? "human" : "agent");
+    const begun = this.#begin(name, params, call.control?.demand() ?? "agent");
     const end = async (error?: unknown) => {
       if (this.history.total > before) return;
       await this.#end(begun, error === undefined ? null : { error }, operator, call, true);

@@ -68,12 +68,14 @@ export class DesktopConnection {
     });
     display.on("error", () => display.destroy());
     display.on("drain", () => socket.isPaused && socket.resume());
-    display.once("close", () => this.#close(CLOSE_GOING_AWAY, "The desktop has stopped"));
+    const gone = () => this.#close(CLOSE_GOING_AWAY, "The desktop has stopped");
+    display.once("end", gone);
+    display.once("close", gone);
     this.#cancelHandshake = engine.clock.after(HANDSHAKE_MS, () => this.#close(CLOSE_POLICY, "No handshake came"));
     keepAlive(socket, engine.clock, engine.limits.streamHeartbeatMs);
     this.#send(ViewerHandshake.greeting);
     if (loan.signal.aborted) cut();
-    else if (display.destroyed) this.#close(CLOSE_GOING_AWAY, "The desktop has stopped");
+    else if (display.destroyed) gone();
   }
 
   #take(data: Buffer): void {
@@ -144,6 +146,7 @@ export class DesktopConnection {
   }
 
   #close(code: number, reason: string): void {
+    if (this.#over) return;
     const { socket } = this.#options;
     this.#end();
     // One that is not read any more would never hear it.
