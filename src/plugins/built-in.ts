@@ -10,6 +10,7 @@ export interface BuiltInBackend {
 
 /** The built-in backends by the name that a config gives them. */
 export const BUILT_IN: Readonly<Record<string, BuiltInBackend>> = {
+  vm: { load: () => import("../backends/vm/backend.ts"), needsRuntimes: true },
   code: { load: () => import("../backends/code/backend.ts"), needsRuntimes: true },
   // Ranking and indexing hold their thread.
   rag: { load: () => import("../backends/rag/backend.ts"), needsRuntimes: false, thread: true },

@@ -216,12 +216,13 @@ describe("toolyard images list", () => {
     expect(first.stdout).toMatch(
       /^toolyard\/code-slim:latest +built +260 MB .*debian:bookworm-slim +2026-11-22T02:00:00/m,
     );
-    expect(first.stderr).toContain("toolyard images build code\n");
+    expect(first.stderr).toContain("toolyard images build code desktop\n");
     engine.images.set("toolyard/code:latest", { labels: { [IMAGE_LABELS.version]: "0123456789ab" } });
     const { images: entries } = JSON.parse((await images(["list", "--json"])).stdout);
     expect(entries).toMatchObject([
       { name: "code", state: "outdated" },
       { name: "code-slim", state: "built", size_bytes: 260_400_000 },
+      { name: "desktop", state: "missing" },
     ]);
   });
 });

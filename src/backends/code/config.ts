@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ISOLATION_LEVELS, isolatesAtLeast, type RuntimeRequest, type SandboxSpec } from "../../core/runtime.ts";
-import { coveredBy, NetworkHost } from "./network.ts";
+import { coveredBy, NetworkHost } from "../../core/network-hosts.ts";
 
 const Limit = (maximum: number) => z.int().min(1).max(maximum);
 const Cpus = z.number().min(0.01).max(1024);

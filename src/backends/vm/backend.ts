@@ -1,18 +1,31 @@
+import type { z } from "zod";
 import { Backend, type BackendHealth, type BackendSetup } from "../../core/backend.ts";
 import { systemClock } from "../../core/clock.ts";
 import type { LifecycleContext, SessionRequest } from "../../core/context.ts";
 import type { SessionDesktop } from "../../core/desktop.ts";
+import { ToolyardError } from "../../core/errors.ts";
 import type { SandboxInstance } from "../../core/runtime.ts";
 import type { Session } from "../../core/session.ts";
 import { ownTerminalTools, TerminalTools } from "../../core/terminal-tools.ts";
 import { type BoundTool, scanTools } from "../../core/tool.ts";
 import { AliasTools } from "./alias-tools.ts";
-import { assertAllowed, toOperatorOptions, VmConfig, VmSessionConfig } from "./config.ts";
-import { abilityOf } from "./desktop/desktop-ability.ts";
+import {
+  createSessionSchema,
+  StoredDesktop,
+  toDesktopSpec,
+  toOperatorOptions,
+  VmConfig,
+  type VmSessionConfig,
+} from "./config.ts";
+import { sleep } from "./desktop/clock-sleep.ts";
 import { DesktopNews } from "./desktop-news.ts";
 import { Desktop } from "./desktop/desktop.ts";
-import { LocalDesktopProvider } from "./desktop/local-provider.ts";
-import type { DesktopProvider } from "./desktop/provider.ts";
+import { abilityOf } from "./desktop/desktop-ability.ts";
+import { DesktopPool } from "./desktop/desktop-pool.ts";
+import type { DesktopProvider, DesktopSpec } from "./desktop/provider.ts";
+import { look, openDesktop, type ReadyDesktop } from "./desktop/ready-desktop.ts";
+import { SandboxDesktopProvider } from "./desktop/sandbox-provider.ts";
+import { setUp } from "./desktop/setup.ts";
 import { Episode } from "./episode/episode.ts";
 import { EpisodeTools } from "./episode/episode-tools.ts";
 import { remembered } from "./episode/remember-tools.ts";
@@ -22,15 +35,20 @@ import { toSessionDesktop } from "./session-desktop.ts";
 import { StreamTools } from "./stream-tools.ts";
 import { UnionTools } from "./union-tools.ts";
 
-/** Gives each session a desktop of its own that is seen and worked with as a person does, by screenshots, mouse and keys. */
+/**
+ * Gives each session a desktop of its own that is seen and worked with as a person does, by screenshots, mouse and keys.
+ *
+ * A desktop is a sandbox of one of the server's runtimes with a display in it. One that dies takes its session with it.
+ */
 export default class VmBackend extends Backend<VmSession> {
   readonly resource = "vm";
   override readonly description =
     "A desktop per session: screenshots, mouse and keyboard, in the words of any model's API.";
   override readonly configSchema = VmConfig;
-  override readonly sessionSchema = VmSessionConfig;
+  override readonly sessionSchema: z.ZodObject;
   readonly #config: VmConfig;
-  readonly #provider: DesktopProvider;
+  readonly #provider: DesktopProvider | undefined;
+  readonly #pool: DesktopPool | undefined;
   readonly #groups: readonly object[] = [
     new KnownTools(),
     new UnionTools(),
@@ -44,25 +62,61 @@ export default class VmBackend extends Backend<VmSession> {
     super(setup);
     // A wrong config is reported by whoever checks it against the schema, with the file and the key.
     this.#config = VmConfig.safeParse(setup.config).data ?? VmConfig.parse({});
-    this.#provider = new LocalDesktopProvider();
+    this.sessionSchema = createSessionSchema(this.#config);
+    this.#provider = createProvider(this.#config, setup);
+    const { pool } = this.#config;
+    if (pool !== undefined && this.#provider !== undefined) {
+      const usual = toDesktopSpec(this.#config, {});
+      this.#pool = new DesktopPool((spec, signal) => this.#make(spec, signal), { ...pool, usual });
+    }
   }
 
   override tools(): ReadonlyMap<string, BoundTool> {
     return new Map([...remembered(scanTools(...this.#groups)), ...this.#terminals]);
   }
 
-  override async initialize(
-    { workerId, sessionId, config }: SessionRequest,
-    { signal, emit }: LifecycleContext,
-  ): Promise<VmSession> {
-    assertAllowed(this.#config, this.#provider);
-    const wanted = VmSessionConfig.parse(config);
-    const size = { width: wanted.width ?? this.#config.width, height: wanted.height ?? this.#config.height };
-    const options = { ...toOperatorOptions(this.#config, wanted), clock: systemClock };
-    const desktop = await Desktop.open(this.#provider, { sessionId, workerId, ...size }, options, signal);
-    const news = new DesktopNews(sessionId, emit);
-    news.started(desktop.running, desktop.operator.driver.size);
-    return { desktop, episode: new Episode(systemClock, wanted.instruction), news };
+  override async warmup(): Promise<void> {
+    this.#pool?.fill();
+  }
+
+  override async initialize(request: SessionRequest, { signal, emit }: LifecycleContext): Promise<VmSession> {
+    const config = createSessionSchema(this.#config).parse(request.config);
+    const { sessionId, workerId } = request;
+    const bare = toDesktopSpec(this.#config, config);
+    const spec = { ...bare, sandbox: { ...bare.sandbox, sessionId, workerId } };
+    const ready = (await this.#pool?.claim(spec, signal)) ?? (await this.#make(spec, signal));
+    try {
+      await setUp(ready.running, config.setup ?? [], nap, signal);
+      return this.#toSession(ready, spec, config, new DesktopNews(sessionId, emit), true);
+    } catch (error) {
+      ready.connection.close();
+      await ready.running.stop();
+      throw error;
+    }
+  }
+
+  override handle({ data }: Session<VmSession>): unknown {
+    const { running, size } = data.desktop;
+    const { width, height, dpi } = size;
+    return running.handle === undefined ? null : { desktop: running.handle, size: { width, height, dpi } };
+  }
+
+  override async adopt(session: Session, { signal, emit }: LifecycleContext): Promise<VmSession | null> {
+    const stored = StoredDesktop.safeParse(session.data).data;
+    if (stored === undefined) return null;
+    const running = await this.#provider?.adopt?.(stored.desktop, signal);
+    if (running === undefined || running === null) return null;
+    try {
+      const connection = await look(running, systemClock, signal);
+      const config = createSessionSchema(this.#config).parse(session.config);
+      const spec = { ...toDesktopSpec(this.#config, config), ...stored.size };
+      return this.#toSession({ running, connection }, spec, config, new DesktopNews(session.id, emit), false);
+    } catch (error) {
+      await running.stop();
+      signal.throwIfAborted();
+      if (ToolyardError.is(error)) return null;
+      throw error;
+    }
   }
 
   override async cleanup({ data }: Session<VmSession | undefined>): Promise<void> {
@@ -78,8 +132,78 @@ export default class VmBackend extends Backend<VmSession> {
     return toSessionDesktop(data.desktop);
   }
 
-  override async health({ signal }: LifecycleContext): Promise<BackendHealth> {
-    const reason = await this.#provider.check(signal);
-    return reason === undefined ? { up: true, details: { provider: this.#provider.name } } : { up: false, reason };
+  override async shutdown(): Promise<void> {
+    await this.#pool?.close();
   }
+
+  override async reset({ data, config }: Session<VmSession>, { signal }: LifecycleContext): Promise<void> {
+    const { setup = [] } = createSessionSchema(this.#config).parse(config);
+    await data.desktop.wipe(signal);
+    await setUp(data.desktop.running, [...this.#config.setup, ...setup], nap, signal);
+  }
+
+  override async health({ signal }: LifecycleContext): Promise<BackendHealth> {
+    const { pool } = this;
+    if (pool !== undefined && pool.ready > 0) return { up: true, details: { provider: this.#config.provider, pool } };
+    const reason =
+      this.#provider === undefined ? "the server gave the vm backend no runtimes" : await this.#provider.check(signal);
+    const details = { provider: this.#config.provider, ...(pool !== undefined && { pool }) };
+    return reason === undefined ? { up: true, details } : { up: false, reason };
+  }
+
+  /** How the pool stands; absent without one. */
+  get pool(): DesktopPool["report"] | undefined {
+    return this.#pool?.report;
+  }
+
+  /** Starts a desktop of the config's own setup. */
+  async #make(spec: DesktopSpec, given: AbortSignal): Promise<ReadyDesktop> {
+    if (this.#provider === undefined) {
+      throw new ToolyardError("runtime_unavailable", "the server gave the vm backend no runtimes");
+    }
+    const late = AbortSignal.timeout(this.#config.ready_ms);
+    const signal = AbortSignal.any([given, late]);
+    try {
+      const ready = await openDesktop(this.#provider, spec, systemClock, signal);
+      try {
+        await setUp(ready.running, this.#config.setup, nap, signal);
+        return ready;
+      } catch (error) {
+        ready.connection.close();
+        await ready.running.stop();
+        throw error;
+      }
+    } catch (cause) {
+      if (given.aborted || !late.aborted) throw cause;
+      const message = `the desktop was not ready within ${this.#config.ready_ms} ms`;
+      throw new ToolyardError("dependency_failed", message, { cause, details: { limit: "ready_ms" } });
+    }
+  }
+
+  #toSession(
+    ready: ReadyDesktop,
+    spec: DesktopSpec,
+    config: VmSessionConfig,
+    news: DesktopNews,
+    isNew: boolean,
+  ): VmSession {
+    const options = { ...toOperatorOptions(this.#config, config), clock: systemClock };
+    const desktop = new Desktop(ready, spec, options);
+    // What is taken up was told of when it started.
+    news.started(desktop.running, desktop.operator.driver.size, isNew ? undefined : () => {});
+    return { desktop, episode: new Episode(systemClock, config.instruction), news };
+  }
+}
+
+function nap(ms: number, signal: AbortSignal): Promise<void> {
+  return sleep(systemClock, ms, signal);
+}
+
+function createProvider(config: VmConfig, { runtimes }: BackendSetup): DesktopProvider | undefined {
+  if (runtimes === undefined) return undefined;
+  return new SandboxDesktopProvider({
+    selector: runtimes,
+    runtime: config.provider,
+    minIsolation: config.min_isolation,
+  });
 }

@@ -1,21 +1,22 @@
 import sharp from "sharp";
 import { describe, expect, it, onTestFinished } from "vitest";
 import VmBackend from "../../../src/backends/vm/backend.ts";
-import { LocalDesktopProvider } from "../../../src/backends/vm/desktop/local-provider.ts";
 import type { VmContext, VmSession } from "../../../src/backends/vm/session.ts";
 import type { Logger } from "../../../src/core/context.ts";
 import type { Session } from "../../../src/core/session.ts";
+import { createRuntimeSelector } from "../../../src/runtimes/selector.ts";
 import { Catalog } from "../../../src/engine/catalog.ts";
+import { lackingForDesktops, localRuntimes } from "./local-desktops.ts";
 
 const KNOWN =
   "screenshot click double_click right_click type key hotkey scroll drag move mouse_down mouse_up key_down key_up wait done fail";
-const lacking = await new LocalDesktopProvider().check();
+const lacking = await lackingForDesktops();
 if (lacking !== undefined) console.warn(`skipped: the vm backend on a real display; ${lacking}`);
 const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => quiet };
 const lifecycle = { resource: "vm", logger: quiet, signal: AbortSignal.timeout(50_000) };
 
 async function openSession(sessionConfig: Record<string, unknown> = {}) {
-  const backend = new VmBackend({ config: { unsafe: true, quiet_ms: 50, settle_ms: 500 } });
+  const backend = new VmBackend({ config: { quiet_ms: 50, settle_ms: 500 }, runtimes: localRuntimes });
   const request = { workerId: "w", tenant: "t", sessionId: "s", config: sessionConfig };
   const data = await backend.initialize(request, lifecycle);
   const about = { id: "s", name: "vm_w_001", workerId: "w", tenant: "t", resource: "vm", config: sessionConfig };
@@ -45,11 +46,16 @@ describe("the tools of the vm backend", () => {
     }
   });
 
-  it("start no desktop that isolates nothing, unless the config says so", async () => {
+  it("start no desktop where no runtime can hold one, and health says why", async () => {
     const request = { workerId: "w", tenant: "t", sessionId: "s", config: {} };
-    await expect(new VmBackend({ config: {} }).initialize(request, lifecycle)).rejects.toMatchObject({
-      error: "runtime_unavailable",
-    });
+    const runtimes = createRuntimeSelector({ order: ["quickjs"] });
+    for (const backend of [
+      new VmBackend({ config: {} }),
+      new VmBackend({ config: { provider: "quickjs" }, runtimes }),
+    ]) {
+      await expect(backend.initialize(request, lifecycle)).rejects.toMatchObject({ error: "runtime_unavailable" });
+      expect(await backend.health(lifecycle)).toMatchObject({ up: false, reason: expect.stringMatching(/runtime/) });
+    }
   });
 });
 

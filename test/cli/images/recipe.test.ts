@@ -18,7 +18,7 @@ async function versionOf(name: string, packages: readonly string[] = []): Promis
 describe("image recipes", () => {
   it("are the folders that have a Dockerfile", async () => {
     await mkdir(join(folder, "notes"));
-    expect((await readRecipes(folder)).map(({ name }) => name)).toEqual(["code", "code-slim"]);
+    expect((await readRecipes(folder)).map(({ name }) => name)).toEqual(["code", "code-slim", "desktop"]);
   });
 
   it("have the same version wherever they lie, and another for any change", async () => {

@@ -8,6 +8,9 @@ export interface Settling {
   readonly maxMs: number;
 }
 
+/** What a screen is watched with. */
+export type Watching = Pick<ActionDriver, "nextChange" | "sleep" | "now">;
+
 export const DEFAULT_SETTLING: Settling = { quietMs: 150, maxMs: 2_000 };
 
 /**
@@ -15,11 +18,7 @@ export const DEFAULT_SETTLING: Settling = { quietMs: 150, maxMs: 2_000 };
  *
  * @throws the signal's reason.
  */
-export async function settle(
-  driver: ActionDriver,
-  { quietMs, maxMs }: Settling,
-  signal: AbortSignal,
-): Promise<boolean> {
+export async function settle(driver: Watching, { quietMs, maxMs }: Settling, signal: AbortSignal): Promise<boolean> {
   const end = driver.now() + maxMs;
   for (;;) {
     const left = end - driver.now();
@@ -30,7 +29,7 @@ export async function settle(
   }
 }
 
-async function changesWithin(driver: ActionDriver, ms: number, signal: AbortSignal): Promise<boolean> {
+async function changesWithin(driver: Watching, ms: number, signal: AbortSignal): Promise<boolean> {
   const over = new AbortController();
   const either = AbortSignal.any([signal, over.signal]);
   const change = driver.nextChange(either).then(() => true);

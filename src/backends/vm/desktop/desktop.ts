@@ -2,46 +2,72 @@ import type { Clock } from "../../../core/clock.ts";
 import { ToolyardError } from "../../../core/errors.ts";
 import type { ActionDriver } from "../actions/action-driver.ts";
 import { Operator, type OperatorOptions } from "../actions/operator.ts";
-import { settle } from "../actions/settle.ts";
-import { DisplayConnection } from "../rfb/display-connection.ts";
-import { isBlank } from "../screen/picture.ts";
-import type { DesktopProvider, DesktopSpec, RunningDesktop } from "./provider.ts";
+import type { DisplayConnection } from "../rfb/display-connection.ts";
+import { sleep } from "./clock-sleep.ts";
+import type { DesktopProvider, DesktopSize, DesktopSpec, RunningDesktop } from "./provider.ts";
+import { look, openDesktop, type ReadyDesktop } from "./ready-desktop.ts";
 
-const FIRST_QUIET = { quietMs: 200, maxMs: 3_000 };
+/** How a desktop is worked with. */
+export interface DesktopOptions extends OperatorOptions {
+  readonly clock: Clock;
+}
 
 /** A desktop that is ready: it shows something, and actions can be done at it. */
 export class Desktop {
   readonly running: RunningDesktop;
   readonly operator: Operator;
-  readonly #connection: DisplayConnection;
+  readonly #clock: Clock;
+  #size: DesktopSize;
+  #connection: DisplayConnection;
 
-  private constructor(running: RunningDesktop, connection: DisplayConnection, operator: Operator) {
+  /** @param size with which its display is started again. */
+  constructor({ running, connection }: ReadyDesktop, size: DesktopSize, { clock, ...options }: DesktopOptions) {
     this.running = running;
     this.#connection = connection;
-    this.operator = operator;
+    this.#clock = clock;
+    this.#size = size;
+    this.operator = new Operator(this.#toDriver(), options);
   }
 
-  /**
-   * Starts a desktop and waits until its screen shows more than one colour and is quiet.
-   *
-   * @throws ToolyardError `dependency_failed` when it does not come up; the signal's reason. Nothing is left behind then.
-   */
+  /** Starts a desktop and waits until it is ready; throws as `openDesktop` does. */
   static async open(
     provider: DesktopProvider,
     spec: DesktopSpec,
-    { clock, ...options }: OperatorOptions & { readonly clock: Clock },
+    options: DesktopOptions,
     signal: AbortSignal,
   ): Promise<Desktop> {
-    const running = await provider.start(spec, signal);
-    try {
-      const connection = await DisplayConnection.open(await running.connectDisplay(signal), signal);
-      const driver = toDriver(connection, running, clock);
-      await firstPicture(driver, signal);
-      return new Desktop(running, connection, new Operator(driver, options));
-    } catch (error) {
-      await running.stop();
-      throw error;
-    }
+    return new Desktop(await openDesktop(provider, spec, options.clock, signal), spec, options);
+  }
+
+  /** What looks at its screen now; another one after each start of its display. */
+  get connection(): DisplayConnection {
+    return this.#connection;
+  }
+
+  /** With which its display was started. */
+  get size(): DesktopSize {
+    return this.#size;
+  }
+
+  /** Ends its display; actions then fail with `sandbox_dead` until it is started. */
+  async halt(): Promise<void> {
+    this.#connection.close();
+    await this.running.halt();
+  }
+
+  /** Starts its display, after `halt` say, and waits until it shows something; throws as `openDesktop` does. */
+  async start(signal: AbortSignal, size: DesktopSize = this.#size): Promise<void> {
+    await this.running.start(size, signal);
+    this.#size = size;
+    this.#connection.close();
+    this.#connection = await look(this.running, this.#clock, signal);
+  }
+
+  /** Ends everything in it, wipes its files, and starts its display anew, as that of a fresh one. */
+  async wipe(signal: AbortSignal): Promise<void> {
+    this.#connection.close();
+    await this.running.wipe(signal);
+    await this.start(signal);
   }
 
   /** Idempotent. */
@@ -49,57 +75,38 @@ export class Desktop {
     this.#connection.close();
     await this.running.stop();
   }
-}
 
-async function firstPicture(driver: ActionDriver, signal: AbortSignal): Promise<void> {
-  // oxlint-disable-next-line no-await-in-loop -- until there is something to see
-  while (isBlank(await driver.capture(signal))) await driver.nextChange(signal);
-  await settle(driver, FIRST_QUIET, signal);
-}
-
-function toDriver(connection: DisplayConnection, running: RunningDesktop, clock: Clock): ActionDriver {
-  return {
-    get size() {
-      return { width: connection.width, height: connection.height };
-    },
-    get position() {
-      return connection.position;
-    },
-    get cursor() {
-      return connection.cursor;
-    },
-    pointer: (x, y, buttons) => connection.pointer(x, y, buttons),
-    key: (keysym, down) => connection.key(keysym, down),
-    capture: (signal, part) => connection.capture(signal, part),
-    nextChange: (signal) => connection.nextChange(signal),
-    sleep: (ms, signal) => sleep(clock, ms, signal),
-    now: () => clock.now(),
-    freeKeys: async (signal) => {
-      // A layout that is set anew has its spare keys free again.
-      const { exitCode, stderr } = await running.exec(
-        { command: ["setxkbmap", "-layout", "us"], timeoutMs: 5_000 },
-        signal,
-      );
-      if (exitCode === 0) return;
-      throw new ToolyardError("dependency_failed", "the desktop's keymap cannot be set: setxkbmap failed", {
-        details: { stderr: stderr.text.slice(0, 400) },
-      });
-    },
-  };
-}
-
-/** Waits on the clock; rejects with the signal's reason. */
-export async function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  if (ms <= 0) return;
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const cancel = clock.after(ms, resolve);
-  const abort = () => reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    await promise;
-  } finally {
-    cancel();
-    signal.removeEventListener("abort", abort);
+  #toDriver(): ActionDriver {
+    // Asked anew each time, since its display may have been started again.
+    const now = () => this.#connection;
+    const clock = this.#clock;
+    return {
+      get size() {
+        return { width: now().width, height: now().height };
+      },
+      get position() {
+        return now().position;
+      },
+      get cursor() {
+        return now().cursor;
+      },
+      pointer: (x, y, buttons) => now().pointer(x, y, buttons),
+      key: (keysym, down) => now().key(keysym, down),
+      capture: (signal, part) => now().capture(signal, part),
+      nextChange: (signal) => now().nextChange(signal),
+      sleep: (ms, signal) => sleep(clock, ms, signal),
+      now: () => clock.now(),
+      freeKeys: (signal) => freeKeys(this.running, signal),
+    };
   }
+}
+
+async function freeKeys(running: RunningDesktop, signal: AbortSignal): Promise<void> {
+  // A layout that is set anew has its spare keys free again.
+  const command = ["setxkbmap", "-layout", "us"];
+  const { exitCode, stderr } = await running.exec({ command, timeoutMs: 5_000 }, signal);
+  if (exitCode === 0) return;
+  throw new ToolyardError("dependency_failed", "the desktop's keymap cannot be set: setxkbmap failed", {
+    details: { stderr: stderr.text.slice(0, 400) },
+  });
 }

@@ -1,13 +1,18 @@
 import type { Duplex } from "node:stream";
 import type { SandboxFiles } from "../../../core/sandbox-files.ts";
-import type { SandboxInstance } from "../../../core/runtime.ts";
+import type { SandboxInstance, SandboxSpec } from "../../../core/runtime.ts";
 import type { CommandResult, CommandSpec, SandboxProcess } from "../../../core/sandbox-process.ts";
 import type { Size } from "../screen/view.ts";
 
+/** How large a desktop's screen is, in pixels, and how large what it shows, in dots per inch (96 is usual). */
+export interface DesktopSize extends Size {
+  readonly dpi: number;
+}
+
 /** What a desktop is to be. */
-export interface DesktopSpec extends Size {
-  readonly sessionId: string;
-  readonly workerId: string;
+export interface DesktopSpec extends DesktopSize {
+  /** What its sandbox is made from, owner included. */
+  readonly sandbox: SandboxSpec;
 }
 
 /**
@@ -36,6 +41,14 @@ export interface RunningDesktop {
   readonly box?: SandboxInstance;
   /** Settles when the desktop is over, by {@link stop} too. */
   readonly ended: Promise<string>;
+  /** Starts its display again after {@link halt} or {@link wipe}; does nothing while it runs. */
+  start(size: DesktopSize, signal: AbortSignal): Promise<void>;
+  /** Ends its display and what shows in it; files and everything else stay. */
+  halt(): Promise<void>;
+  /** Ends everything in it and brings its files back to what a fresh one has; its display is then to be started again. */
+  wipe(signal: AbortSignal): Promise<void>;
+  /** JSON by which the provider finds it again after this process died; absent where that is impossible. */
+  readonly handle?: unknown;
   /** Idempotent. */
   stop(): Promise<void>;
 }
@@ -43,8 +56,6 @@ export interface RunningDesktop {
 /** Where desktops run. */
 export interface DesktopProvider {
   readonly name: string;
-  /** What is between a desktop's programs and the server's machine. */
-  readonly isolation: "none" | "namespace" | "container" | "machine";
   /** Says why not and what to do, or nothing when it can start desktops. */
   check(signal: AbortSignal): Promise<string | undefined>;
   /**
@@ -53,4 +64,6 @@ export interface DesktopProvider {
    * @throws ToolyardError `dependency_failed` when it does not come up; the signal's reason. Nothing is left behind then.
    */
   start(spec: DesktopSpec, signal: AbortSignal): Promise<RunningDesktop>;
+  /** Takes up a desktop that an earlier process of this server left; `null` when it is gone. */
+  adopt?(handle: unknown, signal: AbortSignal): Promise<RunningDesktop | null>;
 }

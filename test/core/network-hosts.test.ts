@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { coveredBy, NetworkHost } from "../../../src/backends/code/network.ts";
-import { CodeConfig, createSessionSchema } from "../../../src/backends/code/config.ts";
+import { coveredBy, NetworkHost } from "../../src/core/network-hosts.ts";
+import { CodeConfig, createSessionSchema } from "../../src/backends/code/config.ts";
 
 describe("the hosts that a session may ask for", () => {
   it.each([
