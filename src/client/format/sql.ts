@@ -61,9 +61,10 @@ function formatColumn(column: unknown): string {
 
 function formatForeignKey(key: unknown): string {
   if (!isJsonObject(key)) return toText(key);
-  const column = textField(key, "column") || textField(key, "from");
-  const table = textField(key, "table") || textField(key, "ref_table") || textField(key, "references");
-  const target = textField(key, "ref_column") || textField(key, "to");
+  const column = textField(key, "column") || textField(key, "from_col") || textField(key, "from");
+  const table =
+    ["to_table", "table", "ref_table", "references"].map((name) => textField(key, name)).find(Boolean) ?? "";
+  const target = textField(key, "to_col") || textField(key, "ref_column") || textField(key, "to");
   return target === "" ? `${column} -> ${table}` : `${column} -> ${table}.${target}`;
 }
 
