@@ -9,7 +9,5 @@ export default defineConfig({
     maxWorkers: 2,
     // What is waited for comes in its own time; only what never comes should fail.
     expect: { poll: { timeout: 15_000 } },
-    // Real engines, displays and processes on a machine that others share: CI tries once more, and says of each test that it did.
-    retry: process.env["CI"] === undefined ? 0 : 1,
   },
 });

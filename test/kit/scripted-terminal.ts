@@ -88,9 +88,9 @@ export class ScriptedProcess implements SandboxProcess {
 
   async kill(signal = "SIGTERM"): Promise<void> {
     this.signals.push(signal);
-    if (signal !== "SIGHUP" || !this.ignoresHangup) this.end(null, signal);
+    if (signal !== "SIGHUP" || this.hangupsIgnored-- <= 0) this.end(null, signal);
   }
-  ignoresHangup = false;
+  hangupsIgnored = 0;
 
   async resize(columns: number, rows: number): Promise<void> {
     this.sizes.push(`${columns}x${rows}`);

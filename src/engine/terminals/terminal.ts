@@ -4,6 +4,7 @@ import { ToolyardError } from "../../core/errors.ts";
 import type { Actor } from "../../core/events.ts";
 import type { SandboxProcess } from "../../core/sandbox-process.ts";
 import type { TerminalMark, TerminalScreen, TerminalStatus } from "../../core/terminal.ts";
+import { settlesWithin } from "../deadline.ts";
 import type { EngineLimits } from "../limits.ts";
 import { Asciicast } from "./asciicast.ts";
 import type { EmulationPace } from "./emulation-pace.ts";
@@ -23,8 +24,12 @@ export type TerminalEnd = "exited" | "stopped" | "idle" | "session_ended" | "los
 
 const READ_BYTES = 16_384;
 const READ_WAIT_MS = 30_000;
-/** How long what was hung up may take to go before it is killed. */
-const HANGUP_MS = 1_000;
+/**
+ * How long what was hung up may take to go before it is told again, and how often it is told before it is killed: a shell that is
+ * told while it starts may forget about it until the next signal.
+ */
+const HANGUP_MS = 250;
+const HANGUPS = 8;
 
 /** One terminal: a process in the sandbox, what it shows, who watches, and what was recorded. */
 export class Terminal {
@@ -182,17 +187,19 @@ export class Terminal {
   async stop(why: TerminalEnd): Promise<void> {
     if (!this.running) return;
     this.#wanted ??= why;
-    await this.#process.kill("SIGHUP");
-    let cancelTimer: () => void = () => undefined;
-    const patience = new Promise<void>((resolve) => {
-      cancelTimer = this.#deps.clock.after(HANGUP_MS, resolve);
-    });
-    const gone = this.#process.exited.catch(() => undefined);
-    await Promise.race([gone, patience]);
-    cancelTimer();
+    await this.#hangUp();
     // Also what it started and left running.
     await this.#process.kill("SIGKILL");
     await this.over;
+  }
+
+  async #hangUp(): Promise<void> {
+    for (let told = 0; told < HANGUPS; told += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other is the point
+      await this.#process.kill("SIGHUP");
+      // oxlint-disable-next-line no-await-in-loop
+      if (await settlesWithin(this.#deps.clock, this.#process.exited, HANGUP_MS)) return;
+    }
   }
 
   /** Lets go of it without a word to the sandbox, which is ending. */

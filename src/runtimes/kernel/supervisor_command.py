@@ -9,7 +9,6 @@ import supervisor_keeper
 from supervisor_cgroup import count_memory_kills
 from supervisor_pipe import Writer
 from supervisor_processes import signal_name
-from supervisor_stats import count_memory_kills
 
 CHUNK = 1 << 16
 
@@ -39,7 +38,6 @@ class Command:
         self.left = None
         self.timed_out = False
         self.limit = None
-        self.memory_kills = count_memory_kills()
         self.memory_kills = count_memory_kills()
         self.exit = None
         self.started = time.monotonic()

@@ -176,12 +176,30 @@ describe("a terminal", () => {
     expect([polite.process.signals, await polite.terminal.over]).toEqual([["SIGHUP", "SIGKILL"], "stopped"]);
     expect(polite.process.exit).toMatchObject({ signal: "SIGHUP" });
     const stubborn = await opened();
-    stubborn.process.ignoresHangup = true;
+    stubborn.process.hangupsIgnored = Number.MAX_SAFE_INTEGER;
     const stopped = stubborn.terminal.stop("stopped");
     await expect.poll(() => stubborn.process.signals).toEqual(["SIGHUP"]);
-    await stubborn.clock.advance(1_001);
+    await expect
+      .poll(async () => {
+        await stubborn.clock.advance(251);
+        return stubborn.process.exit;
+      })
+      .toMatchObject({ signal: "SIGKILL" });
     await stopped;
-    expect(stubborn.process.exit).toMatchObject({ signal: "SIGKILL" });
+  });
+
+  it("hangs up again where a shell forgot about it while it started", async () => {
+    const forgetful = await opened();
+    forgetful.process.hangupsIgnored = 2;
+    const stopped = forgetful.terminal.stop("stopped");
+    await expect
+      .poll(async () => {
+        await forgetful.clock.advance(251);
+        return forgetful.process.signals;
+      })
+      .toEqual(["SIGHUP", "SIGHUP", "SIGHUP", "SIGKILL"]);
+    await stopped;
+    expect(forgetful.process.exit).toMatchObject({ signal: "SIGHUP" });
   });
 
   it("is stopped when nobody has anything to do with it, and not while somebody watches", async () => {
