@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import type { IncomingDocument } from "../../backends/rag/read/prepare.ts";
-import { mediaTypeOf } from "../../backends/rag/read/media-type.ts";
+import { mediaTypeOf } from "../../documents/media-type.ts";
 import { CommandError } from "../command.ts";
 
 /** Folders that hold no documents. */

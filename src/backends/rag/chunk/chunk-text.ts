@@ -1,5 +1,6 @@
 import type { Block } from "./block.ts";
-import { findBlocks, type Mark, type TextShape } from "./sections.ts";
+import type { Mark, TextShape } from "../../../documents/read-document.ts";
+import { findBlocks } from "./sections.ts";
 import { estimateTokens } from "./tokens.ts";
 
 /** A stretch of a text that is found as one. */

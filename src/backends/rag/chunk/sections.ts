@@ -1,15 +1,7 @@
 import { linesOf } from "./lines.ts";
 import { findMarkdownBlocks } from "./markdown.ts";
+import type { Mark, TextShape } from "../../../documents/read-document.ts";
 import type { Block } from "./block.ts";
-
-/** How a text says where its parts begin. */
-export type TextShape = "plain" | "markdown" | "code";
-
-/** A place from which on a text stands under other headings: a page, a sheet. */
-export interface Mark {
-  readonly at: number;
-  readonly headings: readonly string[];
-}
 
 const DEFINITION =
   /^(?:export |default |public |private |protected |static |final |abstract |async |pub(?:\([a-z]+\))? |unsafe |extern )*(?:class|interface|trait|struct|enum|impl|def|fn|func|function|module|namespace|type|object|record)\b.*?([A-Za-z_$][\w$]*)/;

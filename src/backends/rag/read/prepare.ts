@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { ToolyardError } from "../../../core/errors.ts";
 import { chunkText, type ChunkSize } from "../chunk/chunk-text.ts";
 import type { PreparedDocument } from "../index/writer.ts";
-import { type RawDocument, readDocument } from "./read-document.ts";
+import { type RawDocument, readDocument } from "../../../documents/read-document.ts";
 
 /** A document with all that its sender says of it. */
 export interface IncomingDocument extends RawDocument {

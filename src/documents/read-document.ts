@@ -1,6 +1,14 @@
-import { ToolyardError } from "../../../core/errors.ts";
-import type { Mark, TextShape } from "../chunk/sections.ts";
+import { ToolyardError } from "../core/errors.ts";
 import { mediaTypeOf, sniffMediaType } from "./media-type.ts";
+
+/** How a text says where its parts begin. */
+export type TextShape = "plain" | "markdown" | "code";
+
+/** A place from which on a text stands under other headings: a page, a sheet. */
+export interface Mark {
+  readonly at: number;
+  readonly headings: readonly string[];
+}
 
 /** A document as it is sent. */
 export interface RawDocument {

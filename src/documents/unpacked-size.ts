@@ -1,4 +1,4 @@
-import { ToolyardError } from "../../../core/errors.ts";
+import { ToolyardError } from "../core/errors.ts";
 
 const ENTRY = Buffer.from("PK\x01\x02", "latin1");
 const SIZE_AT = 24;

@@ -1,4 +1,4 @@
-import { ToolyardError } from "../../../core/errors.ts";
+import { ToolyardError } from "../core/errors.ts";
 
 /** Loads a library that one format needs. @throws ToolyardError `dependency_failed` that names the package */
 export async function loadLibrary<T>(name: string, load: () => Promise<T>): Promise<T> {

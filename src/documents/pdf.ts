@@ -1,6 +1,5 @@
-import type { Mark } from "../chunk/sections.ts";
 import { loadLibrary, readWith } from "./load-library.ts";
-import type { FormatReader } from "./read-document.ts";
+import type { FormatReader, Mark } from "./read-document.ts";
 
 /** Reads a PDF's text, a heading for each page. */
 export const readPdf: FormatReader = async (content) => {

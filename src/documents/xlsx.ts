@@ -1,6 +1,5 @@
-import type { Mark } from "../chunk/sections.ts";
 import { loadLibrary, readWith } from "./load-library.ts";
-import type { FormatReader } from "./read-document.ts";
+import type { FormatReader, Mark } from "./read-document.ts";
 import { checkUnpackedSize } from "./unpacked-size.ts";
 
 /** Reads an XLSX a sheet at a time: a line for each row, in which every cell stands under its column's name. */
