@@ -1,6 +1,7 @@
 import type { CodeActions } from "../backends/code/actions.ts";
 import type { RagActions } from "../backends/rag/actions.ts";
 import type { Text2SqlActions } from "../backends/text2sql/actions.ts";
+import type { WebActions } from "../backends/web/actions.ts";
 
 /**
  * Maps every action that the compiler knows to its params and result; a plugin's author adds to it.
@@ -11,7 +12,7 @@ import type { Text2SqlActions } from "../backends/text2sql/actions.ts";
  * declare module "toolyard" { interface ActionMap extends CounterActions {} }
  * ```
  */
-export interface ActionMap extends CodeActions, RagActions, Text2SqlActions {}
+export interface ActionMap extends CodeActions, RagActions, Text2SqlActions, WebActions {}
 
 /** The name of an action that the compiler knows. */
 export type ActionName = keyof ActionMap;

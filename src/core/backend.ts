@@ -1,6 +1,8 @@
 import type { z } from "zod";
+import type { OpenChatModel } from "./chat-model.ts";
 import type { LifecycleContext, SessionRequest } from "./context.ts";
 import type { SessionDesktop } from "./desktop.ts";
+import type { OpenOutbound } from "./outbound.ts";
 import type { RuntimeRequest, RuntimeSelector, SandboxInstance, SandboxSpec } from "./runtime.ts";
 import type { Session } from "./session.ts";
 import { type BoundTool, scanTools } from "./tool.ts";
@@ -13,6 +15,10 @@ export interface BackendSetup<C = Readonly<Record<string, unknown>>> {
   readonly runtimes?: RuntimeSelector;
   /** A folder of the server's for what must outlive it, made by who writes there first; absent when nothing is to. */
   readonly dataDir?: string;
+  /** Makes connections to the outside that go only where rules let them. */
+  readonly openOutbound?: OpenOutbound;
+  /** Makes a model that is asked through an endpoint of the config's. */
+  readonly openChatModel?: OpenChatModel;
 }
 
 /** What a backend's sessions ask for when their callers say nothing. */

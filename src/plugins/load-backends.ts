@@ -6,6 +6,7 @@ import type { AnyBackend } from "../core/backend.ts";
 import type { Logger } from "../core/context.ts";
 import { ToolyardError } from "../core/errors.ts";
 import type { RuntimeSelector } from "../core/runtime.ts";
+import { BACKEND_PORTS } from "./backend-ports.ts";
 import { type BackendClass, loadBackendClass } from "./backend-class.ts";
 import { type BackendSource, resolveBackendSource } from "./backend-source.ts";
 import { BUILT_IN } from "./built-in.ts";
@@ -122,6 +123,7 @@ function construct(
   try {
     return new backendClass({
       config,
+      ...BACKEND_PORTS,
       ...(runtimes !== undefined && { runtimes }),
       ...(dataDir !== undefined && { dataDir }),
     });

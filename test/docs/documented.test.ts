@@ -52,6 +52,7 @@ describe("the docs", () => {
         "jobs",
         "events",
         "terminals",
+        "web",
       ].map((page) => `docs/${page}.md`),
     ];
     for (const page of pages) {

@@ -4,6 +4,7 @@ import type { LifecycleContext } from "../../core/context.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { loadBackendClass } from "../backend-class.ts";
+import { BACKEND_PORTS } from "../backend-ports.ts";
 import { packError, unpackError } from "./crossed-error.ts";
 import type { Operation, SessionFacts, ToHost, ToWorker, WorkerStart } from "./messages.ts";
 import { begin } from "./operation-claim.ts";
@@ -160,7 +161,7 @@ if (parentPort !== null) {
   try {
     const backendClass = await loadBackendClass(start.source);
     const { config, dataDir } = start;
-    const backend = new backendClass({ config, ...(dataDir !== undefined && { dataDir }) });
+    const backend = new backendClass({ config, ...BACKEND_PORTS, ...(dataDir !== undefined && { dataDir }) });
     const worker = new BackendWorker(port, backend, start);
     port.on("message", (message: ToWorker) => worker.receive(message));
   } catch (error) {

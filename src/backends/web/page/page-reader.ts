@@ -1,0 +1,82 @@
+import type { Clock } from "../../../core/clock.ts";
+import type { ToolContext } from "../../../core/context.ts";
+import { ToolyardError } from "../../../core/errors.ts";
+import { ResultCache } from "../cache/result-cache.ts";
+import type { WebConfig } from "../config.ts";
+import type { PageFetcher } from "../http/fetch-page.ts";
+import type { Robots } from "../http/robots.ts";
+import { checkUrl } from "../http/url.ts";
+import { renderPage } from "./render-page.ts";
+import { type PageText, readPage } from "./read-page.ts";
+
+const MIB = 1024 * 1024;
+const ACCEPT = "text/html,application/xhtml+xml,application/pdf;q=0.9,text/*;q=0.8,*/*;q=0.5";
+
+/** How a page is to be read. */
+export interface ReadOptions {
+  readonly whole: boolean;
+  readonly browser: boolean;
+  readonly fresh: boolean;
+}
+
+/** A page, and whether it was kept from before. */
+export interface ReadPage extends PageText {
+  readonly cached: boolean;
+}
+
+/** Fetches pages and reads them, and keeps for a short time what they say: the next stretch of a long one need not be fetched. */
+export class PageReader {
+  readonly #fetcher: PageFetcher;
+  readonly #robots: Robots;
+  readonly #config: WebConfig;
+  readonly #cache: ResultCache<PageText>;
+
+  constructor(fetcher: PageFetcher, robots: Robots, config: WebConfig, clock: Clock) {
+    this.#fetcher = fetcher;
+    this.#robots = robots;
+    this.#config = config;
+    const { page_seconds: seconds, max_mib: maxMib } = config.cache;
+    this.#cache = new ResultCache({ ttlMs: seconds * 1000, maxBytes: maxMib * MIB, clock });
+  }
+
+  /** @throws ToolyardError what a fetch throws; `business_failure` for what cannot be read or is to be left alone. */
+  async read(written: string, { whole, browser, fresh }: ReadOptions, context: ToolContext): Promise<ReadPage> {
+    // The scheme is often left out, as people do.
+    const hasScheme = /^[a-z][a-z0-9+.-]*:(?!\d{1,5}(?:\/|$))/i.test(written);
+    const url = checkUrl(hasScheme ? written : `https://${written}`);
+    const key = JSON.stringify([context.tenant, url.href, whole, browser]);
+    const kept = fresh ? undefined : this.#cache.get(key);
+    if (kept !== undefined) return { ...kept, cached: true };
+    const page = await this.#cache.ask(key, context.signal, (signal) =>
+      browser ? this.#render(url, whole, context) : this.#fetch(url, whole, signal),
+    );
+    return { ...page, cached: false };
+  }
+
+  async #fetch(url: URL, whole: boolean, signal: AbortSignal): Promise<PageText> {
+    const fetched = await this.#fetcher.fetch({
+      url: url.href,
+      headers: { accept: ACCEPT, "accept-language": "en, *;q=0.5" },
+      allow: (next, limit) => this.#robots.check(next, limit),
+      signal,
+    });
+    signal.throwIfAborted();
+    return readPage(fetched, whole);
+  }
+
+  /** The browser guards its own connections; which address the URL itself is at it is not asked for here. */
+  async #render(url: URL, whole: boolean, context: ToolContext): Promise<PageText> {
+    await this.#robots.check(url, context.signal);
+    const shown = await renderPage(url, this.#config.browser_action, context);
+    const body = Buffer.from(shown.html);
+    if (body.length > this.#config.http.max_mib * MIB) {
+      const max = this.#config.http.max_mib;
+      throw new ToolyardError("limit_exceeded", `${url.href} is larger than ${max} MiB`, {
+        details: { limit: "max_mib", max },
+      });
+    }
+    const headers = { "content-type": "text/html; charset=utf-8" };
+    const answer = { url: checkUrl(shown.url), status: shown.status, headers, body, truncated: false, redirects: [] };
+    return readPage(answer, whole);
+  }
+}
