@@ -25,7 +25,8 @@ describe("the connection to a display", () => {
   it("answers captures that come at once, though the server answers only one request at a time", async () => {
     const { connection, display } = await openScripted();
     let open = 0;
-    display.onRequest = (part) => {
+    display.onRequest = (part, incremental) => {
+      if (incremental) return;
       open += 1;
       expect(open).toBe(1);
       setImmediate(() => {
@@ -64,7 +65,7 @@ describe("the connection to a display", () => {
     await connection.capture(signal);
     expect(connection.cursor).toMatchObject({ width: 2, height: 1, hotspot: { x: 1, y: 0 } });
     expect([...(connection.cursor?.pixels ?? [])]).toEqual([9, 8, 7, 0, 1, 2, 3, 255]);
-    expect(display.requests.map(({ incremental }) => incremental)).toEqual([false, true]);
+    expect(display.requests.map(({ part }) => part.width)).toEqual([64, 64]);
   });
 
   it("shows the new screen when its size changes under a capture", async () => {
@@ -79,16 +80,48 @@ describe("the connection to a display", () => {
     expect([connection.width, connection.height]).toEqual([20, 10]);
   });
 
+  it("asks only for what has changed once it has seen all, and shows it", async () => {
+    const { connection, display } = await openScripted();
+    await connection.capture(signal);
+    display.requests.length = 0;
+    display.onRequest = (part, incremental) => {
+      const changed = rectangle({ x: 5, y: 6, width: 1, height: 1 }, 0, Buffer.from([1, 2, 3, 0]));
+      if (!incremental) display.send([changed, display.raw(part)]);
+    };
+    const { pixels } = await connection.capture(signal);
+    expect(at(pixels, 64, 5, 6)).toEqual([1, 2, 3]);
+    expect(at(pixels, 64, 63, 47)).toEqual(ScriptedDisplay.pixel(63, 47).slice(0, 3));
+    expect(display.requests).toMatchObject([
+      { incremental: true, part: { width: 64, height: 48 } },
+      { incremental: false, part: { width: 1, height: 1 } },
+    ]);
+  });
+
+  it("does not take the answer to an older request for that to a later one", async () => {
+    const { connection, display } = await openScripted();
+    await connection.capture(signal);
+    display.onRequest = () => {};
+    const over = new AbortController();
+    const watched = connection.nextChange(over.signal);
+    over.abort();
+    await expect(watched).rejects.toThrow();
+    const captured = connection.capture(signal);
+    await settle();
+    // All of the screen as it was before: it covers whatever the capture waits for.
+    const changed = rectangle({ x: 5, y: 6, width: 1, height: 1 }, 0, Buffer.from([1, 2, 3, 0]));
+    display.onRequest = (part, incremental) => {
+      if (!incremental) display.send([changed, display.raw(part)]);
+    };
+    display.send([display.raw({ x: 0, y: 0, width: 64, height: 48 })]);
+    expect(at((await captured).pixels, 64, 5, 6)).toEqual([1, 2, 3]);
+  });
+
   it("moves parts of the picture that the server says to copy, also onto themselves", async () => {
     const { connection, display } = await openScripted();
     await connection.capture(signal);
     const changed = connection.nextChange(signal);
     display.send([rectangle({ x: 10, y: 5, width: 20, height: 20 }, 1, Buffer.from([0, 8, 0, 5]))]);
     await changed;
-    display.onRequest = () => display.send([display.raw({ x: 0, y: 0, width: 1, height: 1 })]);
-    const wanted = connection.capture(AbortSignal.any([signal]), { x: 0, y: 0, width: 1, height: 1 });
-    await wanted;
-    display.onRequest = (part) => display.send([rectangle(part, 1, Buffer.from([0, part.x, 0, part.y]))]);
     const { pixels } = await connection.capture(signal, { x: 10, y: 5, width: 2, height: 1 });
     expect([...pixels.subarray(0, 3)]).toEqual(ScriptedDisplay.pixel(8, 5).slice(0, 3));
   });

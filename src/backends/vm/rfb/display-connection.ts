@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import { ToolyardError } from "../../../core/errors.ts";
+import { type Asked, inside, type Settle, toMark } from "./asked-picture.ts";
 import { ByteReader } from "./byte-reader.ts";
 import {
   ENCODINGS,
@@ -22,22 +23,13 @@ export interface Picture {
   readonly pixels: Buffer;
 }
 
-/** Someone who waits; told once, with the reason when the connection is over. */
-type Settle = (over?: ToolyardError) => void;
-
-/** A picture that was asked for and is on its way. */
-interface Asked {
-  readonly part: Rectangle;
-  missing: PixelRegion;
-  readonly settle: Settle;
-}
-
 /**
  * A client of a display's own VNC server (RFC 6143), without a password: whoever reaches its socket is let in.
  *
- * It keeps a copy of the screen. Input goes out at once; a picture is asked for whole, so that it shows what is there now.
- * A server answers several requests with one update when they come close together, so that only one picture is asked for
- * at a time, and an answer is told by what it covers.
+ * It keeps a copy of the screen. Input goes out at once. The first picture is asked for whole; later ones as what has changed, and
+ * a single pixel, a mark, that has to be sent in any case: with it comes all that the server knows to have changed, so that a screen
+ * that stands still costs nothing. A server answers several requests with one update when they come close together, so that only one
+ * picture is asked for at a time, and an answer is told by what it covers.
  */
 export class DisplayConnection {
   readonly name: string;
@@ -49,6 +41,11 @@ export class DisplayConnection {
   #queue: Promise<unknown> = Promise.resolve();
   readonly #watching = new Set<Settle>();
   #askedForChange = false;
+  /** Every pixel of the screen has been sent since it has its size. */
+  #isKnown = false;
+  /** Something was asked for that has not been answered yet. */
+  #isOwed = false;
+  #marks = 0;
   #pointer: { readonly x: number; readonly y: number };
   #over: Error | undefined;
   #becameClosed: (reason: Error) => void = () => {};
@@ -135,7 +132,7 @@ export class DisplayConnection {
   async nextChange(signal: AbortSignal): Promise<void> {
     await this.#wait(signal, (settle) => {
       this.#watching.add(settle);
-      if (!this.#askedForChange) this.#channel.write(framebufferUpdateRequest(this.#whole(), true));
+      if (!this.#askedForChange) this.#request(framebufferUpdateRequest(this.#whole(), true));
       this.#askedForChange = true;
       return () => this.#watching.delete(settle);
     });
@@ -163,8 +160,10 @@ export class DisplayConnection {
     let picture: Picture | undefined;
     await this.#wait(signal, (settle) => {
       const asked: Asked = {
-        part: wanted(),
         missing: new PixelRegion(wanted()),
+        isWhole: false,
+        isAnsweredTwice: false,
+        send: () => {},
         settle: (over) => {
           // Taken in this very turn: the next update is already being read when the caller runs.
           const { width, height } = wanted();
@@ -174,12 +173,39 @@ export class DisplayConnection {
       };
       this.#asked = asked;
       if (asked.missing.isEmpty) asked.settle();
-      else this.#channel.write(framebufferUpdateRequest(wanted(), false));
+      else if (this.#isKnown) this.#askForChanges(asked, wanted());
+      else this.#askForAll(asked, wanted());
       return () => {
         if (this.#asked === asked) this.#asked = undefined;
       };
     });
     return picture ?? { width: 0, height: 0, pixels: Buffer.alloc(0) };
+  }
+
+  /** Asks for every pixel of a part. */
+  #askForAll(asked: Asked, part: Rectangle): void {
+    asked.missing = new PixelRegion(part);
+    asked.isWhole = part.width === this.width && part.height === this.height;
+    asked.isAnsweredTwice = false;
+    asked.send = () => this.#request(framebufferUpdateRequest(part, false));
+    asked.send();
+  }
+
+  /** Asks for what has changed of a part, with a mark at another place each time, lest an older answer be taken for this one's. */
+  #askForChanges(asked: Asked, part: Rectangle): void {
+    this.#marks += 1;
+    const mark = toMark(this.#marks, this.#whole());
+    asked.missing = new PixelRegion(mark);
+    asked.isAnsweredTwice = this.#isOwed;
+    // In one piece, so that the server sees both before it answers.
+    const requests = Buffer.concat([framebufferUpdateRequest(part, true), framebufferUpdateRequest(mark, false)]);
+    asked.send = () => this.#request(requests);
+    asked.send();
+  }
+
+  #request(message: Buffer): void {
+    this.#isOwed = true;
+    this.#channel.write(message);
   }
 
   /** Runs `start`, which may settle it, and undoes it when that has happened or the signal fires. */
@@ -198,14 +224,15 @@ export class DisplayConnection {
     }
   }
 
+  /** After news that the server takes for an answer, or that make the answers so far worthless. */
   #askAgain(resized: boolean): void {
+    this.#isOwed = false;
+    if (resized) this.#isKnown = false;
     const asked = this.#asked;
-    if (asked !== undefined) {
-      // What was asked for may not be there any more: all of the new screen answers it.
-      if (resized) asked.missing = new PixelRegion(this.#whole());
-      this.#channel.write(framebufferUpdateRequest(resized ? this.#whole() : asked.part, !resized));
-    }
-    if (this.#watching.size > 0) this.#channel.write(framebufferUpdateRequest(this.#whole(), !resized));
+    // What was asked for may not be there any more: all of the new screen answers it.
+    if (asked !== undefined && resized) this.#askForAll(asked, this.#whole());
+    else asked?.send();
+    if (this.#watching.size > 0) this.#request(framebufferUpdateRequest(this.#whole(), !resized));
     else this.#askedForChange = false;
   }
 
@@ -246,21 +273,18 @@ export class DisplayConnection {
       return;
     }
     this.#askedForChange = false;
+    this.#isOwed = false;
     for (const settle of this.#watching) settle();
     this.#watching.clear();
     const asked = this.#asked;
     if (asked === undefined) return;
     for (const part of parts) asked.missing.subtract(part);
     if (!asked.missing.isEmpty) return;
+    if (asked.isAnsweredTwice) return this.#askForChanges(asked, this.#whole());
+    if (asked.isWhole) this.#isKnown = true;
     this.#asked = undefined;
     asked.settle();
   }
-}
-
-function inside(part: Rectangle, whole: Rectangle): Rectangle {
-  const x = Math.min(part.x, whole.width);
-  const y = Math.min(part.y, whole.height);
-  return { x, y, width: Math.min(part.width, whole.width - x), height: Math.min(part.height, whole.height - y) };
 }
 
 function toDead(reason: Error): ToolyardError {

@@ -70,6 +70,10 @@ export class Framebuffer {
   crop({ x, y, width, height }: Rectangle): Buffer {
     const rowBytes = width * BYTES_PER_PIXEL;
     const pixels = Buffer.allocUnsafe(rowBytes * height);
+    if (width === this.#width) {
+      this.#pixels.copy(pixels, 0, y * rowBytes, (y + height) * rowBytes);
+      return pixels;
+    }
     for (let row = 0; row < height; row += 1) {
       const start = this.#offset(x, y + row);
       this.#pixels.copy(pixels, row * rowBytes, start, start + rowBytes);
