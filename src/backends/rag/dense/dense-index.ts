@@ -4,41 +4,51 @@ import type { Database } from "../index/database.ts";
 import type { SegmentView } from "../index/segment.ts";
 import { Statements } from "../index/statements.ts";
 import { toBytes, toFloats } from "../lsa/semantic-index.ts";
+import { ByteVectors } from "../ranking/byte-vectors.ts";
 import type { Embedder } from "./embedder.ts";
 
 /** The vectors of a model for the chunks of one index, in an ordinary table by the digest of what was embedded. */
 export class DenseIndex {
   readonly #statements: Statements;
-  readonly #segments = new Map<string, { readonly vectors: Float32Array; readonly count: number }>();
+  readonly #segments = new Map<string, ByteVectors>();
 
   constructor(database: Database) {
     this.#statements = new Statements(database);
   }
 
   /** The vectors of a segment's chunks, zero where there is none yet; `undefined` when there is none at all. */
-  vectors({ segment, ids }: SegmentView, model: string, size: number): Float32Array | undefined {
+  vectors({ segment, ids }: SegmentView, model: string, size: number): ByteVectors | undefined {
     const key = `${segment} ${size} ${model}`;
     const known = this.#segments.get(key);
-    if (known?.count === ids.length) return known.vectors;
+    if (known !== undefined) return known;
     const first = ids[0] ?? 0;
     const rows = this.#statements.all<{ chunk: number; vector: Uint8Array }>(
       "SELECT chunk, vector FROM chunks JOIN vectors USING (digest) WHERE model = ? AND chunk BETWEEN ? AND ? ORDER BY chunk",
       ...[model, first, ids.at(-1) ?? -1],
     );
     if (rows.length === 0) return undefined;
-    const vectors = new Float32Array(ids.length * size);
+    const vectors = new ByteVectors(size, ids.length);
     let ordinal = 0;
     for (const { chunk, vector } of rows) {
       while (ordinal < ids.length && (ids[ordinal] ?? 0) < chunk) ordinal += 1;
-      if (ids[ordinal] === chunk && vector.length === size * 4) vectors.set(toFloats(vector), ordinal * size);
+      if (ids[ordinal] === chunk && vector.length === size * 4) vectors.set(ordinal, toFloats(vector));
     }
     // Kept only when none can come to it any more.
-    if (rows.length === ids.length) this.#segments.set(key, { vectors, count: ids.length });
+    if (rows.length === ids.length) this.#segments.set(key, vectors);
     for (const oldest of this.#segments.keys()) {
       if (this.#segments.size <= 64) break;
       this.#segments.delete(oldest);
     }
     return vectors;
+  }
+
+  /** A chunk's vector as it was embedded. */
+  vector(chunk: number, model: string): Float32Array | undefined {
+    const row = this.#statements.get<{ vector: Uint8Array }>(
+      "SELECT vector FROM chunks JOIN vectors USING (digest) WHERE model = ? AND chunk = ?",
+      ...[model, chunk],
+    );
+    return row && toFloats(row.vector);
   }
 
   has(model: string, digest: Uint8Array): boolean {

@@ -79,4 +79,9 @@ export const MIGRATIONS: readonly string[] = [
     model INTEGER NOT NULL, segment INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (model, segment)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  -- Vectors are bytes with a scale each now. What was learned is learned again after the next generation.
+  DELETE FROM semantic_models;
+  DELETE FROM semantic_vectors;
+  `,
 ];

@@ -1,6 +1,7 @@
 import type { Database } from "../index/database.ts";
 import type { SegmentView } from "../index/segment.ts";
 import { Statements } from "../index/statements.ts";
+import { ByteVectors } from "../ranking/byte-vectors.ts";
 import type { TimeSlice } from "../time-slice.ts";
 import { foldSegment, learnModel, type SemanticModel } from "./semantic-model.ts";
 
@@ -26,7 +27,7 @@ export class SemanticIndex {
   readonly #statements: Statements;
   readonly #database: Database;
   #model: SemanticModel | undefined;
-  readonly #vectors = new Map<number, Float32Array>();
+  readonly #vectors = new Map<number, ByteVectors>();
 
   constructor(database: Database) {
     this.#database = database;
@@ -46,7 +47,7 @@ export class SemanticIndex {
   }
 
   /** The vectors of a segment's chunks; `undefined` while they are not made. */
-  vectors(model: SemanticModel, segment: number): Float32Array | undefined {
+  vectors(model: SemanticModel, segment: number): ByteVectors | undefined {
     const known = this.#vectors.get(segment);
     if (known !== undefined) return known;
     const row = this.#statements.get<{ data: Uint8Array }>(
@@ -54,7 +55,7 @@ export class SemanticIndex {
       ...[model.model, segment],
     );
     if (row === undefined) return undefined;
-    const vectors = toFloats(row.data);
+    const vectors = ByteVectors.fromBlob(row.data, model.rank);
     this.#vectors.set(segment, vectors);
     return vectors;
   }
@@ -76,8 +77,9 @@ export class SemanticIndex {
     for (const { segment, ids } of segments) {
       if (this.vectors(model, segment) !== undefined) continue;
       // oxlint-disable-next-line no-await-in-loop
-      const vectors = await foldSegment(this.#statements, segment, ids.length, model, slice);
-      this.#statements.run("INSERT INTO semantic_vectors VALUES (?, ?, ?)", model.model, segment, toBytes(vectors));
+      const floats = await foldSegment(this.#statements, segment, ids.length, model, slice);
+      const blob = ByteVectors.from(floats, model.rank).toBlob();
+      this.#statements.run("INSERT INTO semantic_vectors VALUES (?, ?, ?)", model.model, segment, blob);
     }
     this.#statements.run("DELETE FROM semantic_vectors WHERE segment NOT IN (SELECT segment FROM segments)");
     for (const segment of this.#vectors.keys()) if (!current.has(segment)) this.#vectors.delete(segment);
@@ -92,8 +94,8 @@ export class SemanticIndex {
     const folded: [number, Uint8Array][] = [];
     for (const { segment, ids } of segments) {
       // oxlint-disable-next-line no-await-in-loop
-      const vectors = await foldSegment(this.#statements, segment, ids.length, learned, slice);
-      folded.push([segment, toBytes(vectors)]);
+      const floats = await foldSegment(this.#statements, segment, ids.length, learned, slice);
+      folded.push([segment, ByteVectors.from(floats, learned.rank).toBlob()]);
     }
     const { rank, chunks, terms, weights, basis } = learned;
     this.#database.transaction(() => {
@@ -136,5 +138,5 @@ export function toBytes(floats: Float32Array): Uint8Array {
 
 /** Copies, since a row's bytes need not begin where a float may. */
 export function toFloats(bytes: Uint8Array): Float32Array {
-  return new Float32Array(bytes.slice().buffer);
+  return new Float32Array(new Uint8Array(bytes).buffer);
 }

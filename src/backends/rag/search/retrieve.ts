@@ -46,6 +46,8 @@ const WEIGHTS: Readonly<Record<Retriever, number>> = { bm25: 1, feedback: 1, lsa
 
 /** How many each retriever finds at least, for the ranks to be put together. */
 const MIN_CANDIDATES = 100;
+/** How many of the best by bytes are compared exactly. */
+const RESCORED = 200;
 /** Feedback learns nothing from a handful of chunks. */
 const MIN_FEEDBACK_CHUNKS = 50;
 
@@ -95,15 +97,33 @@ function rank(
     }
     case "lsa":
       return rankBySemantics(parts, terms, limit);
-    case "dense": {
-      if (dense === undefined) return [];
-      const { model, query } = dense;
-      return rankByVectors(parts, limit, (part) => {
-        const chunks = part.dense.vectors(part.view, model, query.length);
-        return chunks && { query, chunks };
-      });
-    }
+    case "dense":
+      return dense === undefined ? [] : rankByEmbeddings(parts, dense, limit);
   }
+}
+
+/** Bytes find the best; the order of those is that of the vectors as they were embedded. */
+function rankByEmbeddings(
+  parts: readonly SourcePart[],
+  { model, query }: NonNullable<SearchRequest["dense"]>,
+  limit: number,
+): Hit[] {
+  const rough = rankByVectors(parts, Math.max(limit, RESCORED), (part) => {
+    const chunks = part.dense.vectors(part.view, model, query.length);
+    return chunks && { query, chunks };
+  });
+  const exact = rough.slice(0, RESCORED).map((hit): Hit => {
+    const vector = parts[hit.part]?.dense.vector(hit.chunk, model);
+    return vector === undefined ? hit : { ...hit, score: dot(query, vector) };
+  });
+  const best = exact.toSorted((left, right) => right.score - left.score);
+  return [...best, ...rough.slice(RESCORED)].slice(0, limit);
+}
+
+function dot(left: Float32Array, right: Float32Array): number {
+  let sum = 0;
+  for (let at = 0; at < left.length; at++) sum += (left[at] ?? 0) * (right[at] ?? 0);
+  return sum;
 }
 
 /** Each index has learned a space of its own, so the query goes into each. */
