@@ -5,6 +5,7 @@ import { RagConfig } from "./config.ts";
 import { Embedder } from "./dense/embedder.ts";
 import { DocumentTools } from "./document-tools.ts";
 import { ListingTools } from "./listing-tools.ts";
+import { Reranker } from "./rerank/reranker.ts";
 import { SearchTools } from "./search-tools.ts";
 import { Shelf } from "./shelf/shelf.ts";
 
@@ -32,8 +33,9 @@ export default class RagBackend extends Backend {
     this.#config = RagConfig.safeParse(setup.config).data ?? RagConfig.parse({});
     this.#shelf = new Shelf(setup.dataDir, this.#config.cache_mib * 1024 * 1024);
     const embedder = this.#config.embeddings && new Embedder(this.#config.embeddings);
+    const reranker = this.#config.rerank && new Reranker(this.#config.rerank);
     this.#groups = [
-      new SearchTools(this.#shelf, this.#config, embedder),
+      new SearchTools(this.#shelf, this.#config, { embedder, reranker }),
       new DocumentTools(this.#shelf, this.#config, embedder),
       new ListingTools(this.#shelf, this.#config, embedder),
     ];

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { EmbeddingsConfig } from "./dense/embedder.ts";
 import type { ChunkSize } from "./chunk/chunk-text.ts";
 import type { PrepareOptions } from "./read/prepare.ts";
+import { RerankConfig } from "./rerank/reranker.ts";
 import { RETRIEVERS } from "./search/retrieve.ts";
 
 const Limit = (maximum: number) => z.int().min(1).max(maximum);
@@ -19,6 +20,8 @@ export const RagConfig = z.strictObject({
   retrievers: z.array(z.enum(RETRIEVERS)).min(1).default(["feedback", "lsa"]),
   /** Where vectors for `dense` come from; there is no such ranking without. */
   embeddings: EmbeddingsConfig.optional(),
+  /** What reads the best chunks again with the query, unless a search does not want it. */
+  rerank: RerankConfig.optional(),
   /** Results when the call does not say. */
   default_top_k: Limit(100).default(5),
   max_top_k: Limit(10_000).default(100),

@@ -23,6 +23,10 @@ const SearchOptions = {
     .enum(FUSIONS)
     .default("score")
     .describe("Put rankings together by relative scores, or by reciprocal ranks."),
+  rerank: z
+    .boolean()
+    .optional()
+    .describe("Have the best chunks read again with the query; by default where the server has what does it."),
   per_document: z.boolean().default(false).describe("At most one chunk of each document."),
   filter: Metadata.optional().describe("Values that a document's metadata must have; a list allows any of its values."),
 };
@@ -35,7 +39,7 @@ export const BatchSearchParams = z.strictObject({
 
 export const SearchHit = z.object({
   rank: z.number(),
-  score: z.number().describe("Comparable within one answer only."),
+  score: z.number().describe("Comparable within one answer only; the reranker's, where one has read the chunks."),
   document_id: z.string(),
   chunk: z.number().describe("Which chunk of its document, from 0."),
   collection: z.string(),
@@ -56,6 +60,7 @@ export const SearchResult = z.object({
   context: z.string().describe("The chunks as one text."),
   results: z.array(SearchHit),
   retrievers: z.array(z.string()).describe("The rankings that were put together."),
+  reranked: z.literal(true).optional().describe("A model put the best of them in this order."),
 });
 export type SearchResult = z.infer<typeof SearchResult>;
 
@@ -64,6 +69,7 @@ export const BatchSearchResult = z.object({
   contexts: z.array(z.string()).describe("One per query, in their order."),
   results: z.array(z.array(SearchHit)),
   retrievers: z.array(z.string()),
+  reranked: z.literal(true).optional(),
   errors: z
     .array(z.object({ index: z.number(), query: z.string(), error: z.string(), message: z.string() }))
     .optional(),

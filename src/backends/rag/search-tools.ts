@@ -4,7 +4,9 @@ import type { ToolContext } from "../../core/context.ts";
 import { type Input, tool } from "../../core/tool.ts";
 import type { Embedder } from "./dense/embedder.ts";
 import type { RagConfig } from "./config.ts";
+import type { Reranker } from "./rerank/reranker.ts";
 import { BatchSearchParams, BatchSearchResult, type SearchHit, SearchParams, SearchResult } from "./schemas.ts";
+import { toSearchedText } from "./index/writer.ts";
 import { type FoundChunk, retrieve, type Retriever } from "./search/retrieve.ts";
 import { readSources, type Source, type SourcePart, withSources } from "./search/sources.ts";
 import type { Shelf } from "./shelf/shelf.ts";
@@ -12,15 +14,22 @@ import { TimeSlice } from "./time-slice.ts";
 
 type SearchOptions = Omit<z.infer<typeof SearchParams>, "query">;
 
+/** The models that a config names, which none needs. */
+export interface SearchModels {
+  readonly embedder: Embedder | undefined;
+  readonly reranker: Reranker | undefined;
+}
+
 /** `rag:search` and `rag:batch_search`. */
 export class SearchTools {
   readonly #shelf: Shelf;
   readonly #config: RagConfig;
-
   readonly #embedder: Embedder | undefined;
+  readonly #reranker: Reranker | undefined;
 
-  constructor(shelf: Shelf, config: RagConfig, embedder: Embedder | undefined) {
+  constructor(shelf: Shelf, config: RagConfig, { embedder, reranker }: SearchModels) {
     this.#embedder = embedder;
+    this.#reranker = reranker;
     this.#shelf = shelf;
     this.#config = config;
   }
@@ -36,8 +45,17 @@ export class SearchTools {
     return this.#withSources(options, context, async (sources) => {
       const retrievers = this.#choose(options);
       const [vector] = await this.#embed([query], retrievers);
-      const found = readSources(sources, (parts) => this.#retrieve(parts, { query, vector }, options, retrievers));
-      return { query, context: toContext(found), results: found, retrievers };
+      const reranker = this.#chooseReranker(options);
+      const wanted = { query, vector, reranker };
+      const read = readSources(sources, (parts) => this.#retrieve(parts, wanted, options, retrievers));
+      const found = await this.#rerank(read, wanted, options, context.signal);
+      return {
+        query,
+        context: toContext(found),
+        results: found,
+        retrievers,
+        ...(reranker !== undefined && { reranked: true as const }),
+      };
     });
   }
 
@@ -59,6 +77,7 @@ export class SearchTools {
     }
     return this.#withSources(options, context, async (sources) => {
       const retrievers = this.#choose(options);
+      const reranker = this.#chooseReranker(options);
       const slice = new TimeSlice();
       const vectors = await this.#embed(queries, retrievers);
       const contexts: string[] = [];
@@ -73,31 +92,68 @@ export class SearchTools {
           results.push([]);
           continue;
         }
-        const found = readSources(sources, (parts) =>
-          this.#retrieve(parts, { query, vector: vectors[index] }, options, retrievers),
-        );
+        const wanted = { query, vector: vectors[index], reranker };
+        const read = readSources(sources, (parts) => this.#retrieve(parts, wanted, options, retrievers));
+        // oxlint-disable-next-line no-await-in-loop -- an endpoint that reads texts is not asked for all queries at once
+        const found = await this.#rerank(read, wanted, options, context.signal);
         contexts.push(toContext(found));
         results.push(found);
       }
       if (errors.length === queries.length) {
         throw new ToolyardError("all_failed", "no query could be answered", { details: { errors } });
       }
-      return { count: queries.length, contexts, results, retrievers, ...(errors.length > 0 && { errors }) };
+      return {
+        count: queries.length,
+        contexts,
+        results,
+        retrievers,
+        ...(reranker !== undefined && { reranked: true as const }),
+        ...(errors.length > 0 && { errors }),
+      };
     });
   }
 
   #retrieve(
     parts: readonly SourcePart[],
-    { query, vector }: { readonly query: string; readonly vector: Float32Array | undefined },
-    { top_k: topK, fusion, per_document: perDocument, filter }: SearchOptions,
+    { query, vector, reranker }: Wanted,
+    { top_k, fusion, per_document: perDocument, filter }: SearchOptions,
     retrievers: readonly Retriever[],
   ): SearchHit[] {
-    const request = { query, topK: topK ?? this.#config.default_top_k, retrievers, fusion, perDocument, filter };
+    const topK = Math.max(top_k ?? this.#config.default_top_k, reranker?.config.candidates ?? 0);
+    const request = { query, topK, retrievers, fusion, perDocument, filter };
     const model = this.#config.embeddings?.model;
     if (vector !== undefined && model !== undefined) {
       return retrieve(parts, { ...request, dense: { model, query: vector } }).map(toHit);
     }
     return retrieve(parts, request).map(toHit);
+  }
+
+  /** Has the best read again, and leaves as many as are wanted. */
+  async #rerank(
+    found: readonly SearchHit[],
+    { query, reranker }: Wanted,
+    { top_k: topK = this.#config.default_top_k }: SearchOptions,
+    signal: AbortSignal,
+  ): Promise<SearchHit[]> {
+    if (reranker === undefined) return found.slice(0, topK);
+    const read = found.slice(0, reranker.config.candidates);
+    const scores = await reranker.score(
+      query,
+      read.map(({ title, heading, text }) => toSearchedText(title, heading, text)),
+      signal,
+    );
+    const best = read
+      .map((hit, index) => ({ ...hit, score: scores[index] ?? 0 }))
+      .toSorted((left, right) => right.score - left.score || left.rank - right.rank);
+    return [...best, ...found.slice(read.length)].slice(0, topK).map((hit, index) => ({ ...hit, rank: index + 1 }));
+  }
+
+  #chooseReranker({ rerank }: SearchOptions): Reranker | undefined {
+    if (rerank === false) return undefined;
+    if (rerank === true && this.#reranker === undefined) {
+      throw new ToolyardError("invalid_input", "nothing can rerank: the server's config names no rerank endpoint");
+    }
+    return this.#reranker;
   }
 
   #choose({ retrievers }: SearchOptions): Retriever[] {
@@ -136,6 +192,13 @@ export class SearchTools {
       return work(sources);
     });
   }
+}
+
+/** What is looked for, and what puts the best in order. */
+interface Wanted {
+  readonly query: string;
+  readonly vector: Float32Array | undefined;
+  readonly reranker: Reranker | undefined;
 }
 
 /** The chunks as one text, as the known implementation joins them. */

@@ -11,6 +11,7 @@ import { CollectionIndex } from "../../../src/backends/rag/index/collection-inde
 import { compareTerms } from "../../../src/backends/rag/index/maintenance.ts";
 import { PostingsCache } from "../../../src/backends/rag/index/postings-cache.ts";
 import { rankByTerms } from "../../../src/backends/rag/ranking/bm25.ts";
+import { seededRandom } from "../../../src/backends/rag/seeded-random.ts";
 import { analyze, countTerms } from "../../../src/backends/rag/text/analyze.ts";
 import { Gate } from "../../kit/gate.ts";
 
@@ -262,5 +263,29 @@ describe("postings", () => {
         expect(compareTerms(left, right) < 0).toBe(statement.get(left, right) === 1);
       }),
     );
+  });
+});
+
+describe("learning from what was written", () => {
+  const random = seededRandom(3);
+  const word = () => `word${Math.floor(900 * random() ** 2).toString(36)}x`;
+  const texts = (prefix: string, count: number) =>
+    Object.fromEntries(
+      Array.from({ length: count }, (_, at) => [`${prefix}${at}`, Array.from({ length: 30 }, word).join(" ")]),
+    );
+
+  it("is put off while others wait to write, and done after the last of them", async () => {
+    const index = await openIndex();
+    await Promise.all([put(index, texts("a", 250)), put(index, texts("b", 250)), put(index, texts("c", 500))]);
+    await index.settled();
+    // The first one that was learned is from all that was written.
+    expect(index.semantic.model()).toMatchObject({ model: 1, chunks: 1_000 });
+  });
+
+  it("keeps nobody waiting who closes the index", async () => {
+    const index = await openIndex();
+    await put(index, texts("a", 250));
+    await index.close();
+    expect(() => index.semantic.model()).toThrow(/not open/);
   });
 });

@@ -8,6 +8,9 @@ import { TimeSlice } from "../time-slice.ts";
 import { IndexWriter } from "./writer.ts";
 import { lockForWriting } from "./writer-lock.ts";
 
+/** How often learning is put off for a writer before one waits for it. */
+const MAX_PUT_OFF = 100;
+
 /**
  * One collection's index in its file: readers see whole generations only, writers come one after another.
  *
@@ -21,6 +24,9 @@ export class CollectionIndex {
   readonly #database: Database;
   #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
+  /** Ends the learning that is under way, which the next writer starts again. */
+  #learning: AbortController | undefined;
+  #putOff = 0;
   #closed = false;
 
   private constructor(path: string, database: Database, cache: PostingsCache) {
@@ -53,6 +59,7 @@ export class CollectionIndex {
   write<T>(work: (writer: IndexWriter, slice: TimeSlice) => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     this.#waiting += 1;
+    if (this.#putOff < MAX_PUT_OFF) this.#learning?.abort();
     this.#queue = this.#queue
       .then(() => this.#write(work, resolve, reject))
       .catch(reject)
@@ -66,6 +73,7 @@ export class CollectionIndex {
   }
 
   async close(): Promise<void> {
+    this.#learning?.abort();
     await this.#queue;
     if (this.#closed) return;
     this.#closed = true;
@@ -109,7 +117,24 @@ export class CollectionIndex {
       // oxlint-disable-next-line no-await-in-loop
       await purge(this.#database, next, slice);
     }
-    await this.semantic.refresh(this.reader.snapshot().segments, slice);
+    await this.#learn();
     shrink(this.#database);
+  }
+
+  /** To learn takes minutes where there is much to learn from: a writer that comes meanwhile does not wait for it. */
+  async #learn(): Promise<void> {
+    const learning = new AbortController();
+    this.#learning = learning;
+    try {
+      // Whoever writes next learns from more.
+      if (this.#waiting > 1 && this.#putOff < MAX_PUT_OFF) learning.abort();
+      await this.semantic.refresh(this.reader.snapshot().segments, new TimeSlice(learning.signal));
+      this.#putOff = 0;
+    } catch (error) {
+      if (!learning.signal.aborted) throw error;
+      this.#putOff += 1;
+    } finally {
+      this.#learning = undefined;
+    }
   }
 }
