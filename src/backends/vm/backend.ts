@@ -53,7 +53,7 @@ export default class VmBackend extends Backend<VmSession> {
     new KnownTools(),
     new UnionTools(),
     new AliasTools(),
-    new EpisodeTools(),
+    new EpisodeTools({ tools: () => this.tools() }),
     new StreamTools(),
   ];
   readonly #terminals = ownTerminalTools(new TerminalTools<VmSession>(({ session }) => this.sandbox(session)));

@@ -110,9 +110,14 @@ export class Operator {
     await this.driver.capture(signal, { x: 0, y: 0, width: 1, height: 1 });
   }
 
+  /** Waits until the screen is quiet, as long as the session waits for that; answers whether it became so. */
+  settle(signal: AbortSignal): Promise<boolean> {
+    return settle(this.driver, this.options.settling ?? DEFAULT_SETTLING, signal);
+  }
+
   /** The screen when it has become quiet, in the session's way of showing it. */
   async settledScreenshot(signal: AbortSignal): Promise<EncodedPicture> {
-    await settle(this.driver, this.options.settling ?? DEFAULT_SETTLING, signal);
+    await this.settle(signal);
     return takeScreenshot(this, { action: "screenshot" }, signal);
   }
 

@@ -56,8 +56,8 @@ export class ActionHistory {
   }
 }
 
-/** Params as they are kept: long texts cut, and nothing of what is too large even so. */
-function cutDown(params: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+/** Facts as they are kept: long texts cut, and nothing of what is too large even so. */
+export function cutDown(params: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   try {
     const json = JSON.stringify(params, (_key, value: unknown) =>
       typeof value === "string" && value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT)}…` : value,

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { PictureParams } from "../actions/action.ts";
+import { Evaluator } from "./evaluation/evaluator.ts";
 
 export const HistoryParams = z.strictObject({
   after: z.int().min(0).default(0).describe("Only what came after the action of this index."),
@@ -20,4 +22,34 @@ export const HistoryResult = z.object({
   ),
   total: z.int().describe("How many there have been since the session began; the latest 1,000 are kept."),
   ended: z.enum(["done", "fail"]).nullable().describe("What the agent said last of its task."),
+});
+
+export const ObserveParams = z.strictObject({
+  ...PictureParams,
+  screenshot: z.boolean().default(true),
+  accessibility_tree: z.boolean().default(false),
+  terminal: z.boolean().default(false).describe("The text of the terminal in front."),
+});
+export const ObserveResult = z.object({
+  screenshot: z.string().nullable().describe("Base64, of the screen once it is quiet."),
+  format: z.enum(["png", "jpeg", "webp"]).nullable(),
+  size: z.tuple([z.number(), z.number()]).nullable().describe("Width and height."),
+  accessibility_tree: z.unknown().describe("null unless it was asked for."),
+  terminal: z.string().nullable(),
+  instruction: z.string().nullable(),
+  steps: z.int().describe("Actions so far in this session."),
+  ended: z.enum(["done", "fail"]).nullable(),
+});
+
+export const EvaluateParams = z.strictObject({
+  evaluator: Evaluator.optional().describe("How it is judged; the task's own by default, as reset was told."),
+});
+export const EvaluateResult = z.object({
+  score: z.number().min(0).max(1),
+  results: z.array(z.number()).describe("Of each metric, in their order."),
+  details: z.array(
+    z.object({ func: z.string(), score: z.number(), reason: z.string().nullable().describe("Why it is not 1.") }),
+  ),
+  evaluator: z.record(z.string(), z.unknown()).describe("What was asked for; long texts are cut."),
+  last_action_failed: z.boolean().describe("The agent's last word was that the task cannot be done."),
 });

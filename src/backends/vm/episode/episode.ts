@@ -34,7 +34,7 @@ export class Episode {
   readonly #recorders = new Set<EpisodeRecorder>();
   /** What the agent is to do, as its observations tell it. */
   instruction: string | null = null;
-  /** What the agent said last of its task. */
+  /** What the agent said of its task, unless it went on. */
   ended: "done" | "fail" | null = null;
   /** How the task is to be judged when an evaluation does not say, as it was given. */
   evaluator: unknown = undefined;
@@ -121,6 +121,8 @@ export class Episode {
   ): Promise<void> {
     const durationMs = Math.round((this.#clock.now() - startedAt) * 10) / 10;
     const failure = ending !== null && "error" in ending ? ending.error : undefined;
+    // Whoever goes on has not given up.
+    if (changes && failure === undefined) this.ended = null;
     const screenshot = changes && failure === undefined ? await this.#keepScreen(operator, call.signal) : null;
     const entry = this.history.add({
       at: at.toISOString(),

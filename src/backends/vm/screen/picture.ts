@@ -1,7 +1,6 @@
-import type SharpModule from "sharp";
-import { ToolyardError } from "../../../core/errors.ts";
 import type { Cursor } from "../rfb/framebuffer.ts";
 import type { Picture } from "../rfb/display-connection.ts";
+import { loadSharp } from "./load-sharp.ts";
 import type { Point, Size } from "./view.ts";
 
 export type PictureFormat = "png" | "jpeg" | "webp";
@@ -19,22 +18,6 @@ export interface PictureOptions {
 export interface EncodedPicture extends Size {
   readonly format: PictureFormat;
   readonly bytes: Buffer;
-}
-
-type Sharp = typeof SharpModule;
-let sharp: Promise<Sharp> | undefined;
-
-async function loadSharp(): Promise<Sharp> {
-  sharp ??= import("sharp").then((module) => module.default);
-  try {
-    return await sharp;
-  } catch (cause) {
-    sharp = undefined;
-    throw new ToolyardError("dependency_failed", 'screenshots need the package "sharp", which cannot be loaded', {
-      cause,
-      suggestion: "Install it: npm install sharp@0.35.",
-    });
-  }
 }
 
 /**

@@ -1,0 +1,70 @@
+import sharp from "sharp";
+import { describe, expect, it } from "vitest";
+import { desktopServer } from "../desktop-server.ts";
+import { lackingForDesktops } from "../local-desktops.ts";
+
+const lacking = await lackingForDesktops();
+if (lacking !== undefined) console.warn(`skipped: episodes at a real desktop; ${lacking}`);
+
+describe.skipIf(lacking !== undefined)("an episode at a real desktop", () => {
+  it("is observed, worked at, remembered and judged", async () => {
+    const { server, open, call, fail } = await desktopServer();
+    const session = await open({ instruction: "Write 42 into answer.txt" });
+    const seen = await call("observe", { max_long_edge: 320 });
+    expect(seen).toMatchObject({ size: [320, 240], format: "png", instruction: "Write 42 into answer.txt", steps: 0 });
+    expect(await sharp(Buffer.from(seen.screenshot, "base64")).metadata()).toMatchObject({ width: 320, format: "png" });
+
+    const evaluator = {
+      func: ["exact_match", "check_include_exclude", "check_image_size"],
+      result: [
+        { type: "vm_command_line", command: "cat answer.txt" },
+        { type: "vm_file", path: "log.txt", dest: "log.txt" },
+        { type: "screenshot" },
+      ],
+      expected: [
+        { type: "rule", rules: { expected: "42\n" } },
+        { type: "rule", rules: { include: ["closed"] } },
+        { type: "rule", rules: { width: 640, height: 480 } },
+      ],
+      postconfig: [{ type: "execute", parameters: { command: ["sh", "-c", "echo closed > log.txt"] } }],
+    };
+    expect(await call("evaluate", { evaluator })).toMatchObject({
+      score: 0,
+      results: [0, 1, 1],
+      evaluator: { func: evaluator.func },
+      last_action_failed: false,
+    });
+    await call("click", { x: 5, y: 6 });
+    await call("run_command", { command: "echo 42 > answer.txt" });
+    await call("done");
+    expect(await call("evaluate", { evaluator })).toMatchObject({ score: 1, results: [1, 1, 1] });
+    const { actions, total, ended } = await call("history");
+    expect({ total, ended }).toEqual({ total: 3, ended: "done" });
+    expect(actions).toMatchObject([
+      { index: 1, action: "click", params: { coordinate: [5, 6] }, actor: "agent", outcome: "ok" },
+      { index: 2, action: "run_command", params: { command: "echo 42 > answer.txt" } },
+      { index: 3, action: "done" },
+    ]);
+    const { body } = await server.get(`/api/v1/events?format=json&session=${session}&type=desktop.action`);
+    expect(body.data.events).toMatchObject([
+      // In pixels of the screen, which was shown at half its size.
+      { data: { index: 1, action: "click", position: [11, 13] }, actor: "agent" },
+      { data: { index: 2, action: "run_command" } },
+      { data: { index: 3, action: "done" } },
+    ]);
+
+    await call("fail", { reason: "I give up" });
+    expect(await call("evaluate", { evaluator })).toMatchObject({ score: 0, last_action_failed: true });
+    expect(await call("evaluate", { evaluator: { func: "infeasible" } })).toMatchObject({ score: 1 });
+    expect(await fail("evaluate")).toMatchObject({ error: "missing_field" });
+    expect(await fail("evaluate", { evaluator: { ...evaluator, postconfig: [{ type: "download" }] } })).toMatchObject({
+      error: "invalid_input",
+    });
+    const broken = { ...evaluator, postconfig: [{ type: "execute", parameters: { command: "exit 3" } }] };
+    await call("click", { x: 5, y: 6 });
+    expect(await fail("evaluate", { evaluator: broken })).toMatchObject({
+      error: "dependency_failed",
+      outcome: "infra_error",
+    });
+  });
+});
