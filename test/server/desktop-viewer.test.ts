@@ -1,11 +1,11 @@
 import type { Page } from "playwright-core";
 import { describe, expect, it, onTestFinished } from "vitest";
 import VmBackend from "../../src/backends/vm/backend.ts";
-import { LocalDesktopProvider } from "../../src/backends/vm/desktop/local-provider.ts";
+import { lackingForDesktops, localRuntimes } from "../backends/vm/local-desktops.ts";
 import { browserLacking, openBrowser } from "../kit/browser.ts";
 import { testServer } from "../kit/test-server.ts";
 
-const lacking = browserLacking ?? (await new LocalDesktopProvider().check());
+const lacking = browserLacking ?? (await lackingForDesktops());
 if (lacking !== undefined) console.warn(`skipped: noVNC in a browser; ${lacking}`);
 
 /** A colour that nothing else on the desktop has. */
@@ -13,7 +13,7 @@ const COLOUR = "#12ab34";
 
 /** A server with a real desktop, in which a terminal of that colour writes what is typed into a file. */
 async function desktopServer() {
-  const backend = new VmBackend({ config: { unsafe: true, quiet_ms: 50, settle_ms: 1_000 } });
+  const backend = new VmBackend({ config: { quiet_ms: 50, settle_ms: 1_000 }, runtimes: localRuntimes });
   const server = await testServer({ backends: [backend] });
   onTestFinished(() => server.stop({ force: true }));
   const { body } = await server.post("/api/v1/session/create", {

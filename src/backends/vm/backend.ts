@@ -129,7 +129,7 @@ export default class VmBackend extends Backend<VmSession> {
   }
 
   override desktop({ data }: Session<VmSession>): SessionDesktop {
-    return toSessionDesktop(data.desktop);
+    return toSessionDesktop(data);
   }
 
   override async shutdown(): Promise<void> {

@@ -16,6 +16,11 @@ export class DesktopNews {
     this.#emit = emit;
   }
 
+  /** Whether there is a desktop to be seen. */
+  get isUp(): boolean {
+    return this.#current !== undefined;
+  }
+
   /** @param emit that of the call that started it; the session's own by default. */
   started(running: RunningDesktop, { width, height }: Size, emit: Emit = this.#emit): void {
     this.#current = running;

@@ -1,8 +1,16 @@
 import type { SessionDesktop } from "../../core/desktop.ts";
-import type { Desktop } from "./desktop/desktop.ts";
+import { ToolyardError } from "../../core/errors.ts";
+import type { VmSession } from "./session.ts";
 
-/** A session's desktop as those outside of its tools see it. */
-export function toSessionDesktop({ running, operator }: Desktop): SessionDesktop {
+/**
+ * A session's desktop as those outside of its tools see it.
+ *
+ * @throws ToolyardError `conflict` while it is stopped.
+ */
+export function toSessionDesktop({ desktop: { running, operator }, news }: VmSession): SessionDesktop {
+  if (!news.isUp) {
+    throw new ToolyardError("conflict", "The session's desktop is stopped", { suggestion: "Start it with vm:start." });
+  }
   return {
     connectDisplay: (signal) => running.connectDisplay(signal),
     releaseInput: () => {
