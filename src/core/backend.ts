@@ -11,6 +11,8 @@ import { type BoundTool, scanTools } from "./tool.ts";
 export interface BackendSetup<C = Readonly<Record<string, unknown>>> {
   /** The `config` of the backend's entry in the config file. */
   readonly config: C;
+  /** The config's `apis` section: the settings of API tools, each under its name. */
+  readonly apis?: Readonly<Record<string, unknown>>;
   /** Where sandboxes run; asked by backends that need one. */
   readonly runtimes?: RuntimeSelector;
   /** A folder of the server's for what must outlive it, made by who writes there first; absent when nothing is to. */

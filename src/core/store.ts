@@ -86,6 +86,8 @@ export interface IdempotencyStore {
    * Does nothing for a key that nothing holds.
    */
   finish(tenant: string, key: string, answer: string, keptAt: number): Promise<void>;
+  /** Counts the age of what is kept under these keys from `keptAt` on; does nothing for a key that nothing holds. */
+  renew(keys: readonly { readonly tenant: string; readonly key: string }[], keptAt: number): Promise<void>;
   /** Forgets a call that never ran, so that its key may be used again; does nothing unless it is running. */
   release(tenant: string, key: string): Promise<void>;
   /** Marks what other runs of the server left running: nobody knows whether it ran. Returns how many. */

@@ -61,6 +61,8 @@ export class Call implements LeaseHolder {
   actor: Actor | undefined;
   /** Its tool was started: from then on it may have had an effect. */
   begun = false;
+  /** A call that its tool made found the state of its session gone. */
+  metLoss = false;
   lease: Lease | undefined;
   /** Its slot, once it is admitted; a call that a tool makes has none of its own. */
   slot: Ticket | undefined;
@@ -75,6 +77,11 @@ export class Call implements LeaseHolder {
     this.traceId = traceId;
     this.entry = entry;
     this.deadline = deadline;
+  }
+
+  /** Its session, if that is what an error of a lost state is about: a tool may only throw on what an inner call met. */
+  get lost(): SessionRecord | undefined {
+    return this.metLoss ? undefined : this.lease?.record;
   }
 
   /** Whether its tool says that it has no further effect when it runs again. */

@@ -91,7 +91,10 @@ export class ToolExecutor {
       result = toSuccess(call, plain, times());
     } catch (error) {
       const known = toCutShort(this.#toKnownError(error, traceId, entry, call), call);
-      if (call?.lease !== undefined && STATE_GONE.has(known.error)) this.#deps.router.lose(call.lease.record);
+      if (STATE_GONE.has(known.error)) {
+        if (request.within !== undefined) request.within.metLoss = true;
+        if (call?.lost !== undefined) this.#deps.router.lose(call.lost);
+      }
       result = toFailedResult({ request, traceId, entry, call }, known, times());
     }
     if (call !== undefined) this.#close(call, result);

@@ -72,6 +72,8 @@ export class Idempotency {
   readonly #deps: IdempotencyDeps;
   readonly #flights = new Map<string, Flight>();
   readonly #kept: KeptBytes;
+  /** What must not be forgotten, whatever its age. */
+  readonly #pinned = new Set<Pick<Claim, "tenant" | "key">>();
 
   constructor(deps: IdempotencyDeps) {
     this.#deps = deps;
@@ -134,6 +136,19 @@ export class Idempotency {
     }
   }
 
+  /**
+   * Keeps what is kept under a key for as long as what it began goes on, however long that takes and whatever there is room for.
+   *
+   * @returns what lets it grow old from then on.
+   */
+  pin({ tenant, key }: Claim): () => void {
+    const pinned = { tenant, key };
+    this.#pinned.add(pinned);
+    return () => {
+      if (this.#pinned.delete(pinned)) void this.#renew([pinned]);
+    };
+  }
+
   /** Waits until nothing is under way. */
   async settled(): Promise<void> {
     await Promise.allSettled([...this.#flights.values()].map(({ value }) => value));
@@ -150,7 +165,18 @@ export class Idempotency {
     const { store, time, limits } = this.#deps;
     const before = time.now() - limits.idempotencyRetentionMs;
     this.#kept.forgetBefore(before);
+    await this.#renew([...this.#pinned]);
     await store.prune(before);
+  }
+
+  async #renew(keys: readonly Pick<Claim, "tenant" | "key">[]): Promise<void> {
+    if (keys.length === 0) return;
+    const { store, time, logger } = this.#deps;
+    try {
+      await store.renew(keys, time.now());
+    } catch (error) {
+      logger.error({ err: error, keys: keys.length }, "the keys of running jobs could not be kept longer");
+    }
   }
 
   async #run<T>(claim: Claim, wait: CancelSource, work: (wait: CancelSource) => Promise<Done<T>>): Promise<Kept<T>> {
@@ -194,7 +220,9 @@ export class Idempotency {
     else if (!keep) answer = JSON.stringify({ droppedBytes: bytes, limit: "kept_answers_bytes" });
     try {
       await store.finish(claim.tenant, claim.key, answer, now);
-      if (forgetBefore !== undefined) await store.prune(forgetBefore);
+      if (forgetBefore === undefined) return;
+      await this.#renew([...this.#pinned]);
+      await store.prune(forgetBefore);
     } catch (error) {
       logger.error({ err: error }, "the answer of a keyed call could not be kept");
     }

@@ -46,6 +46,8 @@ interface LiveJob {
   readonly cancellation: Cancellation;
   /** Gives back the room of its params. */
   readonly giveParams: () => void;
+  /** Lets its key grow old from now on. */
+  unpin: () => void;
   readonly over: PromiseWithResolvers<void>;
 }
 
@@ -77,8 +79,10 @@ export class Jobs {
     let opened: LiveJob | undefined;
     if (key === undefined) opened = await this.#open(request);
     else {
-      const { value } = await idempotency.once(calls.claim(request, key, "job"), undefined, async () => {
+      const claim = calls.claim(request, key, "job");
+      const { value } = await idempotency.once(claim, undefined, async () => {
         opened = await this.#open(request);
+        opened.unpin = idempotency.pin(claim);
         return { value: { jobId: opened.record.id }, hadEffect: true };
       });
       if (opened === undefined) return { value: await this.get(caller.tenant, value.jobId), replayed: true };
@@ -177,7 +181,7 @@ export class Jobs {
     // Counted before it is written, so that no burst passes the bounds.
     const giveParams = this.#deps.params.hold(request.params);
     const over = Promise.withResolvers<void>();
-    const job = { record, request, cancellation: new Cancellation(), giveParams, over };
+    const job = { record, request, cancellation: new Cancellation(), giveParams, unpin: () => undefined, over };
     this.#live.set(record.id, job);
     try {
       await this.#deps.store.put(record);
@@ -222,6 +226,7 @@ export class Jobs {
   #leave(job: LiveJob): void {
     this.#live.delete(job.record.id);
     job.giveParams();
+    job.unpin();
     job.over.resolve();
   }
 
@@ -253,7 +258,10 @@ export function resultOf(record: JobRecord): ToolResult | null {
 
 function toState(result: ToolResult): JobState {
   if (result.ok) return "completed";
-  return result.error.error === "cancelled" ? "cancelled" : "failed";
+  const { error } = result.error;
+  // Cut short by a stop: nobody knows how far it was.
+  if (error === "unknown_outcome") return "unknown";
+  return error === "cancelled" ? "cancelled" : "failed";
 }
 
 /** What cannot be kept as JSON is said to be left out. */

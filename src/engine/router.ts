@@ -1,6 +1,6 @@
 import { ToolyardError } from "../core/errors.ts";
 import type { EventBus } from "./bus.ts";
-import { type CancelSource, settlesWithin } from "./deadline.ts";
+import { Cancellation, type CancelSource, settlesWithin, untilEnded } from "./deadline.ts";
 import { type Departed, DepartedSessions, unknownSession } from "./departed-sessions.ts";
 import { Lifecycle, type LifecycleDeps } from "./lifecycle.ts";
 import { hasSessions, type Mount } from "./mount.ts";
@@ -120,10 +120,12 @@ export class ResourceRouter {
     const departed = this.#departed.forgetLastOf(request, request.resource);
     // Who makes a new session counts on the old one no more.
     if (departed !== undefined) this.tell(departed);
-    const lease = this.#leases.take(result.record, { cancel: () => undefined });
+    const lost = new Cancellation();
+    const lease = this.#leases.take(result.record, lost);
     try {
       if (result.record.state !== "active") await this.#leases.whenReady(lease, wait);
-      await this.#journal.write(result.record);
+      // A stop does not wait for a store that hangs.
+      await untilEnded(this.#journal.write(result.record), lost);
     } catch (error) {
       // Who joined meanwhile, a create or a call, keeps the session.
       lease.release();
@@ -233,6 +235,7 @@ export class ResourceRouter {
       record.initialization.cancel(new ToolyardError("shutting_down", "The server is stopping"));
       this.#endings.end(record, "shutdown");
     }
+    this.#endings.release(new ToolyardError("shutting_down", "The server is stopping"));
     await this.#endings.settled();
     return records.length;
   }

@@ -1,3 +1,4 @@
+import type { ToolyardError } from "../core/errors.ts";
 import type { SessionCleaner } from "./session-cleaner.ts";
 import type { SessionEvents } from "./session-events.ts";
 import type { SessionJournal } from "./session-journal.ts";
@@ -37,6 +38,11 @@ export class SessionEndings {
     record.ended = this.#finish(record);
     for (const tell of [...record.onEnding]) tell();
     record.onEnding.clear();
+  }
+
+  /** Tells those who still hold sessions that end, after every call has been let go, to hold them no more. */
+  release(reason: ToolyardError): void {
+    for (const record of this.#ending) for (const holder of [...record.holders]) holder.cancel(reason);
   }
 
   /** Waits until the cleanups are over or given up. */

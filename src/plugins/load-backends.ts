@@ -42,13 +42,14 @@ export async function loadBackends(config: Config, options: LoadBackendsOptions)
     enabled.map(async ([resource, entry]) => ({
       resource,
       entry,
-      backend: await loadBackend(resource, entry, { ...options, provenance }),
+      backend: await loadBackend(resource, entry, { ...options, provenance, apis: config.apis }),
     })),
   );
 }
 
 interface Loading extends LoadBackendsOptions {
   readonly provenance: Provenance;
+  readonly apis: Config["apis"];
 }
 
 async function loadBackend(resource: string, entry: ResourceConfig, loading: Loading): Promise<AnyBackend> {
@@ -118,12 +119,13 @@ function construct(
   backendClass: BackendClass,
   config: Readonly<Record<string, unknown>>,
   place: { readonly file: string; readonly key: string },
-  { runtimes, dataDir }: Loading,
+  { runtimes, dataDir, apis }: Loading,
 ): AnyBackend {
   try {
     return new backendClass({
       config,
       ...BACKEND_PORTS,
+      apis,
       ...(runtimes !== undefined && { runtimes }),
       ...(dataDir !== undefined && { dataDir }),
     });
@@ -133,10 +135,11 @@ function construct(
 }
 
 function toThread(backend: AnyBackend, source: BackendSource, resource: string, loading: Loading): AnyBackend {
-  const { logger, dataDir } = loading;
+  const { logger, dataDir, apis } = loading;
   return new ThreadedBackend(backend, {
     source,
     resource,
+    apis,
     logger: logger.child({ resource }),
     ...(dataDir !== undefined && { dataDir }),
   });

@@ -51,6 +51,32 @@ describe("a keyed call that took long", () => {
     expect(runs()).toBe(before);
   });
 
+  it("keeps what is pinned, whatever comes after it and however long, and lets it grow old from then on", async () => {
+    const { clock, idempotency, ask, fill } = setUp({
+      keptAnswersBytes: 20_000,
+      idempotencyRetentionMs: 20 * MINUTE_MS,
+    });
+    await ask("job");
+    const unpin = idempotency.pin({ tenant: "t", key: "job", fingerprint: "f", repeatable: false });
+    for (let minutes = 0; minutes < 60; minutes += 15) {
+      // One after another: the clock is one.
+      // oxlint-disable-next-line no-await-in-loop
+      await clock.advance(15 * MINUTE_MS);
+      // oxlint-disable-next-line no-await-in-loop
+      await fill(`after ${minutes} `, 30);
+      // oxlint-disable-next-line no-await-in-loop
+      await idempotency.prune();
+    }
+    expect(await ask("job")).toMatchObject({ replayed: true });
+    unpin();
+    await clock.advance(19 * MINUTE_MS);
+    await idempotency.prune();
+    expect(await ask("job")).toMatchObject({ replayed: true });
+    await clock.advance(2 * MINUTE_MS);
+    await idempotency.prune();
+    expect(await ask("job")).toMatchObject({ replayed: false });
+  });
+
   it("is kept for the whole retention from its end on", async () => {
     const { clock, idempotency, ask } = setUp({ idempotencyRetentionMs: 10 * MINUTE_MS });
     const gate = new Gate();

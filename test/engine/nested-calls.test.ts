@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { ToolyardError } from "../../src/core/errors.ts";
 import { Gate } from "../kit/gate.ts";
 import { settle } from "../kit/manual-clock.ts";
 import { ScriptedBackend } from "../kit/scripted-backend.ts";
@@ -43,6 +44,27 @@ describe("a call that a tool makes", () => {
     expect(await running).toMatchObject({ data: { own: record.id, nested: record.id } });
     await destroying;
     expect(probe.made).toHaveLength(1);
+  });
+
+  it("takes only its own session along when that is lost, also where its tool throws the same on", async () => {
+    const [outer, inner] = [serial("outer"), serial("inner")];
+    inner.script = () => {
+      throw new ToolyardError("sandbox_dead", "The sandbox has died");
+    };
+    outer.script = async (_params, context) => {
+      const result = await context.call("inner:probe");
+      if (!result.ok) throw new ToolyardError(result.error.error, result.error.message);
+    };
+    const { call, create, router, worker } = testEngine([outer, inner]);
+    const { record } = await create("outer");
+    await create("inner");
+    expect(await call("outer:probe")).toMatchObject({ ok: false, error: { error: "sandbox_dead" } });
+    expect(router.find(worker("w1"), "outer")).toBe(record);
+    expect(router.find(worker("w1"), "inner")).toBeUndefined();
+    // Its own death still ends it.
+    outer.script = inner.script;
+    expect(await call("outer:probe")).toMatchObject({ error: { error: "sandbox_dead" } });
+    expect(router.find(worker("w1"), "outer")).toBeUndefined();
   });
 
   it("waits for its turn like any other once the tool is over", async () => {

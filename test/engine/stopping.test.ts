@@ -191,6 +191,21 @@ describe("F11: an engine that stops", () => {
     expect([tries, router.leaked, counter.shutdowns]).toEqual([3, 1, 1]);
   });
 
+  it("does not wait for a session that the store hangs over: its create is told, and its state is cleaned up", async () => {
+    const store = createFaultyStore(createMemoryStore());
+    const counter = new CounterBackend();
+    const { clock, create, engine } = testEngine([counter], {}, store);
+    store.inject("sessions.put", { kind: "hang" });
+    const creating = create("counter").catch((error: unknown) => error);
+    await settle();
+    let stopped = false;
+    void engine.stop().then(() => (stopped = true));
+    await clock.advance(15_000);
+    expect(stopped).toBe(true);
+    expect(await creating).toMatchObject({ error: "shutting_down" });
+    expect([counter.cleaned.length, counter.shutdowns]).toEqual([1, 1]);
+  });
+
   it("does not wait for ever for a store that hangs, and its session's place is free before", async () => {
     const store = createFaultyStore(createMemoryStore());
     const probe = new ScriptedBackend({ sessions: true });

@@ -95,7 +95,18 @@ function describeIdempotency(open: () => Promise<Store>): void {
     await idempotency.finish("t1", "old", "{}", 2);
     await idempotency.finish("t1", "new", "{}", 10);
     await idempotency.finish("t1", "long", "{}", 10);
+    await idempotency.begin({ ...begun, key: "renewed", keptAt: 1 });
+    await idempotency.finish("t1", "renewed", "{}", 2);
+    await idempotency.renew(
+      [
+        { tenant: "t1", key: "renewed" },
+        { tenant: "t1", key: "nobody" },
+      ],
+      10,
+    );
     expect(await idempotency.prune(10)).toBe(1);
+    expect(await idempotency.get("t1", "renewed")).toMatchObject({ state: "done", answer: "{}", keptAt: 10 });
+    expect(await idempotency.get("t1", "nobody")).toBeNull();
     expect(await idempotency.get("t1", "old")).toBeNull();
     expect(await idempotency.get("t1", "new")).not.toBeNull();
     expect(await idempotency.get("t1", "long")).not.toBeNull();

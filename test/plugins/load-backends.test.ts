@@ -7,12 +7,13 @@ import { parseConfig } from "../../src/config/load.ts";
 import type { Logger } from "../../src/core/context.ts";
 import { importModule } from "../../src/plugins/import-module.ts";
 import { loadBackends } from "../../src/plugins/load-backends.ts";
+import { testEngine } from "../kit/test-engine.ts";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
 
-const load = (resources: unknown, configDir = here, environment: Record<string, string> = {}) => {
-  const config = parseConfig(JSON.stringify({ resources }), { file: "t.json", environment });
+const load = (resources: unknown, configDir = here, environment: Record<string, string> = {}, apis: object = {}) => {
+  const config = parseConfig(JSON.stringify({ resources, apis }), { file: "t.json", environment });
   return loadBackends(config, { configDir, logger: silent });
 };
 
@@ -41,6 +42,20 @@ describe("loadBackends", () => {
     expect(threaded?.backend.initialize).toBeDefined();
     expect(block?.backend.initialize).toBeUndefined();
     expect(block?.backend.warmup).toBeUndefined();
+  });
+
+  it.each([false, true])("hands the settings of API tools to a backend whose thread is %s", async (thread) => {
+    const [mounted] = await load(
+      { a: { backend: "./api-settings.ts", thread } },
+      here,
+      { KEY: "s3cret" },
+      {
+        search: { api_key: "${KEY}" },
+      },
+    );
+    const { engine, call } = testEngine(mounted === undefined ? [] : [mounted.backend]);
+    expect(await call("settings:show")).toMatchObject({ data: { apis: { search: { api_key: "s3cret" } } } });
+    await engine.stop();
   });
 
   it("reads a backend's own numbers from placeholders", async () => {

@@ -14,7 +14,7 @@ const open: ThreadHost[] = [];
 
 function host(graceMs = 10_000): ThreadHost {
   const source = { kind: "module", url: new URL("unruly.ts", import.meta.url).href, exportName: "Unruly" } as const;
-  const made = new ThreadHost({ start: { source, config: {}, resource: "unruly" }, logger, graceMs });
+  const made = new ThreadHost({ start: { source, config: {}, apis: {}, resource: "unruly" }, logger, graceMs });
   open.push(made);
   return made;
 }

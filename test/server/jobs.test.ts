@@ -141,7 +141,7 @@ describe("a job", () => {
     await clock.advance(2_000);
     await stopping;
     const ended = await store.jobs.get("default", id);
-    expect(ended).toMatchObject({ state: "failed", answer: expect.stringContaining("unknown_outcome") });
+    expect(ended).toMatchObject({ state: "unknown", answer: expect.stringContaining("unknown_outcome") });
     expect(await store.jobs.list("default", { limit: 10 })).toHaveLength(1);
   });
 

@@ -11,6 +11,7 @@ export interface WorkerStart {
   readonly source: BackendSource;
   readonly config: Readonly<Record<string, unknown>>;
   readonly resource: string;
+  readonly apis: Readonly<Record<string, unknown>>;
   /** Where the backend may keep what must outlive the server. */
   readonly dataDir?: string;
   /** One number: the id of the operation whose synchronous part runs now, or 0. The host reads it to see who blocks. */

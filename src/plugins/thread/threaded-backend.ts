@@ -13,6 +13,8 @@ export interface ThreadedBackendOptions {
   readonly source: BackendSource;
   readonly resource: string;
   readonly logger: Logger;
+  /** The config's settings of API tools. */
+  readonly apis?: Readonly<Record<string, unknown>>;
   /** Where the backend may keep what must outlive the server. */
   readonly dataDir?: string;
   /** Milliseconds that an aborted call gives a blocked thread before it is stopped; 1000 by default. */
@@ -46,7 +48,7 @@ export class ThreadedBackend extends Backend<unknown> {
   #warming: Promise<unknown> = Promise.resolve();
 
   constructor(original: AnyBackend, options: ThreadedBackendOptions) {
-    const { source, resource, logger, dataDir, graceMs = 1_000 } = options;
+    const { source, resource, logger, apis = {}, dataDir, graceMs = 1_000 } = options;
     super({ config: original.config });
     this.#original = original;
     this.resource = original.resource;
@@ -54,7 +56,7 @@ export class ThreadedBackend extends Backend<unknown> {
     this.description = original.description;
     if (original.configSchema !== undefined) this.configSchema = original.configSchema;
     if (original.sessionSchema !== undefined) this.sessionSchema = original.sessionSchema;
-    const start = { source, config: original.config, resource, ...(dataDir !== undefined && { dataDir }) };
+    const start = { source, config: original.config, apis, resource, ...(dataDir !== undefined && { dataDir }) };
     this.#host = new ThreadHost({ start, logger, graceMs });
     if (original.warmup !== undefined) this.warmup = (context) => this.#warm(context);
     if (original.initialize !== undefined) {

@@ -160,8 +160,8 @@ if (parentPort !== null) {
   const start = workerData as WorkerStart;
   try {
     const backendClass = await loadBackendClass(start.source);
-    const { config, dataDir } = start;
-    const backend = new backendClass({ config, ...BACKEND_PORTS, ...(dataDir !== undefined && { dataDir }) });
+    const { config, apis, dataDir } = start;
+    const backend = new backendClass({ config, apis, ...BACKEND_PORTS, ...(dataDir !== undefined && { dataDir }) });
     const worker = new BackendWorker(port, backend, start);
     port.on("message", (message: ToWorker) => worker.receive(message));
   } catch (error) {

@@ -47,6 +47,14 @@ export class MemoryIdempotency implements IdempotencyStore {
     this.#records.set(within(tenant, key), { ...record, state: "done", answer, keptAt });
   }
 
+  async renew(keys: readonly { readonly tenant: string; readonly key: string }[], keptAt: number): Promise<void> {
+    this.#gate.check();
+    for (const { tenant, key } of keys) {
+      const record = this.#records.get(within(tenant, key));
+      if (record !== undefined) this.#records.set(within(tenant, key), { ...record, keptAt });
+    }
+  }
+
   async release(tenant: string, key: string): Promise<void> {
     this.#gate.check();
     if (this.#records.get(within(tenant, key))?.state === "running") this.#records.delete(within(tenant, key));

@@ -17,6 +17,7 @@ export class SqliteIdempotency implements IdempotencyStore {
   readonly #retake;
   readonly #select;
   readonly #finish;
+  readonly #renew;
   readonly #release;
   readonly #markUnknown;
   readonly #prune;
@@ -37,6 +38,9 @@ export class SqliteIdempotency implements IdempotencyStore {
     );
     this.#finish = database.prepare<[string, number, string, string]>(
       `UPDATE idempotency SET state = 'done', answer = ?, created_at = ? WHERE tenant = ? AND key = ? AND state <> 'done'`,
+    );
+    this.#renew = database.prepare<[number, string, string]>(
+      `UPDATE idempotency SET created_at = ? WHERE tenant = ? AND key = ?`,
     );
     this.#release = database.prepare<[string, string]>(
       `DELETE FROM idempotency WHERE tenant = ? AND key = ? AND state = 'running'`,
@@ -72,6 +76,13 @@ export class SqliteIdempotency implements IdempotencyStore {
   async finish(tenant: string, key: string, answer: string, keptAt: number): Promise<void> {
     this.#gate.check();
     await this.#queue.write(() => this.#finish.run(answer, keptAt, tenant, key));
+  }
+
+  async renew(keys: readonly { readonly tenant: string; readonly key: string }[], keptAt: number): Promise<void> {
+    this.#gate.check();
+    await this.#queue.write(() => {
+      for (const { tenant, key } of keys) this.#renew.run(keptAt, tenant, key);
+    });
   }
 
   async release(tenant: string, key: string): Promise<void> {
