@@ -1,4 +1,6 @@
 import { join, resolve } from "node:path";
+import type { Embedder } from "../backends/rag/dense/embedder.ts";
+import type { CollectionIndex } from "../backends/rag/index/collection-index.ts";
 import type { Retriever } from "../backends/rag/search/retrieve.ts";
 import { systemClock } from "../core/clock.ts";
 import { type Command, CommandError, parseFlags, parseNumber, type Terminal, UsageError } from "./command.ts";
@@ -6,6 +8,7 @@ import { formatTable } from "./table.ts";
 
 const FLAGS = {
   collection: { type: "string" },
+  config: { type: "string" },
   data: { type: "string" },
   prune: { type: "boolean" },
   "chunk-tokens": { type: "string" },
@@ -37,10 +40,11 @@ each ranking is worth, with the bounds of 95 % by the bootstrap.
 
   --collection N    the collection (default)
   --data DIR        the data folder (.toolyard)
+  --config FILE     embed by the endpoint that this config's rag names, for the ranking dense (index, search)
   --prune           also remove what is not among the files
   --chunk-tokens N  tokens of a chunk at most (400; eval: whole documents)
   --top-k N         results (5)
-  --retrievers R    rankings to put together: bm25, feedback, lsa (feedback,lsa)
+  --retrievers R    rankings to put together: bm25, feedback, lsa, dense (feedback,lsa)
   --json            print the outcome as JSON`,
 
   async run(args, terminal) {
@@ -65,10 +69,12 @@ async function index(paths: readonly string[], values: Values, terminal: Termina
   const size = await chunkSize(values, 400);
   const { readFiles } = await import("./rag/read-files.ts");
   const { indexDocuments } = await import("../backends/rag/index-documents.ts");
+  const { configEmbedder } = await import("./rag/config-embedder.ts");
+  const embedder = await configEmbedder(values.config, terminal);
   const opened = await openShared(values);
   const cancelled = new AbortController();
   // A second one finds no listener and ends the process at once.
-  const cancel = (): void => cancelled.abort(new CommandError("cancelled; nothing was changed"));
+  const cancel = (): void => cancelled.abort(new CommandError("cancelled"));
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, cancel);
   const progress = new Progress(terminal, "documents");
   try {
@@ -84,6 +90,7 @@ async function index(paths: readonly string[], values: Values, terminal: Termina
     });
     terminal.warn("tidying up and learning the semantic vectors ...");
     await opened.settled();
+    const embedded = embedder && (await embed(opened, embedder, { terminal, signal: cancelled.signal }));
     const count = (status: string) => documents.filter((document) => document.status === status).length;
     const outcome = {
       collection: values.collection ?? "default",
@@ -92,6 +99,7 @@ async function index(paths: readonly string[], values: Values, terminal: Termina
       unchanged: count("unchanged"),
       failed: count("failed"),
       removed: pruned,
+      ...(embedded !== undefined && { embedded }),
       ...opened.reader.totals(),
       disk_bytes: opened.reader.sizeBytes(),
     };
@@ -100,7 +108,7 @@ async function index(paths: readonly string[], values: Values, terminal: Termina
     return outcome.failed > 0 ? 1 : 0;
   } catch (error) {
     if (!cancelled.signal.aborted) throw error;
-    terminal.warn("cancelled; nothing was changed");
+    terminal.warn("cancelled; what was finished stays, the rest is as before");
     return CANCELLED;
   } finally {
     for (const name of ["SIGINT", "SIGTERM"] as const) process.off(name, cancel);
@@ -108,14 +116,34 @@ async function index(paths: readonly string[], values: Values, terminal: Termina
   }
 }
 
+/** Asks for the vectors that are missing; what was embedded before it fails or is cancelled stays. */
+async function embed(
+  opened: CollectionIndex,
+  embedder: Embedder,
+  { terminal, signal }: { readonly terminal: Terminal; readonly signal: AbortSignal },
+): Promise<number> {
+  const { embedMissing } = await import("../backends/rag/dense/dense-index.ts");
+  const progress = new Progress(terminal, "chunks embedded");
+  return embedMissing(opened, embedder, signal, (chunks) => progress.step(chunks));
+}
+
 async function search(query: string, values: Values, terminal: Terminal): Promise<number> {
   const retrievers = await chooseRetrievers(values);
   const topK = parseNumber("top-k", values["top-k"], { min: 1, max: 10_000, integer: true }) ?? 5;
   const { retrieve } = await import("../backends/rag/search/retrieve.ts");
   const { readSources } = await import("../backends/rag/search/sources.ts");
+  const { configEmbedder } = await import("./rag/config-embedder.ts");
+  const embedder = await configEmbedder(values.config, terminal);
+  if (embedder === undefined && retrievers.includes("dense"))
+    throw new UsageError("dense needs --config with a rag that names embeddings");
   const opened = await openShared(values, true);
   try {
-    const request = { query, topK, retrievers, fusion: "score", perDocument: false, filter: undefined } as const;
+    const { query_prefix: prefix = "", model = "" } = embedder?.config ?? {};
+    const [vector] = (await embedder?.embed([prefix + query])) ?? [];
+    const request = {
+      ...({ query, topK, retrievers, fusion: "score", perDocument: false, filter: undefined } as const),
+      ...(vector !== undefined && { dense: { model, query: vector } }),
+    };
     const results = readSources([{ name: "shared", shared: opened, own: undefined }], (parts) =>
       retrieve(parts, request).map(({ hit, document, heading, start, end, text }) => ({
         ...{ document: document.id, score: hit.score, heading, start, end, retrievers: hit.ranks, text: text() },
@@ -198,8 +226,8 @@ class Progress {
     this.#what = what;
   }
 
-  step(): void {
-    this.#count += 1;
+  step(count = 1): void {
+    this.#count += count;
     const now = systemClock.now();
     if (now - this.#told < PROGRESS_MS) return;
     this.#told = now;

@@ -1,4 +1,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -29,6 +31,38 @@ it("indexes files, leaves unchanged ones alone, removes those that are gone, and
   expect(JSON.parse(second.stdout)).toMatchObject({ added: 0, unchanged: 1, removed: 1, documents: 1 });
   const found = await run(folder, "search", "copper", "wire", "--json");
   expect(JSON.parse(found.stdout)).toMatchObject({ results: [{ document: "docs/wires.md", heading: "Wires" }] });
+});
+
+it("embeds shared collections by the endpoint that a config names, and searches with it", async () => {
+  const inputs: string[] = [];
+  // A double of an embeddings endpoint: what is red or copper points one way, all else another.
+  const endpoint = createServer(async (request, response) => {
+    let text = "";
+    for await (const part of request) text += String(part);
+    const body: { input: string[] } = JSON.parse(text);
+    inputs.push(...body.input);
+    const data = body.input.map((input, index) => ({ index, embedding: /red|copper/i.test(input) ? [1, 0] : [0, 1] }));
+    response.end(JSON.stringify({ data }));
+  });
+  await new Promise<void>((resolve) => endpoint.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void endpoint.close());
+  const { port } = endpoint.address() as AddressInfo; // it listens
+  const folder = await temporaryFolder();
+  const embeddings = { url: `http://127.0.0.1:${port}/v1`, model: "colours" };
+  const config = { resources: { rag: { backend: "rag", config: { embeddings } } } };
+  await writeFile(join(folder, "toolyard.json"), JSON.stringify(config));
+  await writeFile(join(folder, "a.txt"), "Wires are made of copper.\n");
+  await writeFile(join(folder, "b.txt"), "Roofs are made of zinc.\n");
+  const indexed = await run(folder, "index", "a.txt", "b.txt", "--config", "toolyard.json", "--json");
+  expect(JSON.parse(indexed.stdout)).toMatchObject({ added: 2, embedded: 2 });
+  const again = await run(folder, "index", "a.txt", "b.txt", "--config", "toolyard.json", "--json");
+  expect(JSON.parse(again.stdout)).toMatchObject({ unchanged: 2, embedded: 0 });
+  const query = ["search", "something red", "--retrievers", "dense", "--top-k", "1", "--json"];
+  const found = await run(folder, ...query, "--config", "toolyard.json");
+  expect(JSON.parse(found.stdout)).toMatchObject({ results: [{ document: "a.txt" }] });
+  expect(inputs).toHaveLength(3);
+  const without = await run(folder, ...query);
+  expect([without.code, without.stderr]).toEqual([2, expect.stringContaining("--config")]);
 });
 
 it("measures a test collection in BEIR's layout", async () => {

@@ -65,7 +65,12 @@ export class DenseIndex {
  *
  * @throws ToolyardError `upstream_failed`, with what was embedded by then kept
  */
-export async function embedMissing(index: CollectionIndex, embedder: Embedder, signal: AbortSignal): Promise<number> {
+export async function embedMissing(
+  index: CollectionIndex,
+  embedder: Embedder,
+  signal: AbortSignal,
+  onEmbedded?: (chunks: number) => void,
+): Promise<number> {
   const { model, batch, document_prefix: prefix } = embedder.config;
   const { reader, dense } = index;
   let embedded = 0;
@@ -84,6 +89,7 @@ export async function embedMissing(index: CollectionIndex, embedder: Embedder, s
       if (digest !== undefined) dense.store(model, digest, vector);
     }
     embedded += vectors.length;
+    onEmbedded?.(vectors.length);
     const last = rows.at(-1);
     if (last === undefined) return embedded;
     after = last.chunk;
