@@ -1,6 +1,7 @@
 import type { CodeActions } from "../backends/code/actions.ts";
 import type { RagActions } from "../backends/rag/actions.ts";
 import type { Text2SqlActions } from "../backends/text2sql/actions.ts";
+import type { VmActions } from "../backends/vm/actions.ts";
 import type { WebActions } from "../backends/web/actions.ts";
 
 /**
@@ -12,7 +13,7 @@ import type { WebActions } from "../backends/web/actions.ts";
  * declare module "toolyard" { interface ActionMap extends CounterActions {} }
  * ```
  */
-export interface ActionMap extends CodeActions, RagActions, Text2SqlActions, WebActions {}
+export interface ActionMap extends CodeActions, RagActions, Text2SqlActions, VmActions, WebActions {}
 
 /** The name of an action that the compiler knows. */
 export type ActionName = keyof ActionMap;
