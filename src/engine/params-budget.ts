@@ -1,6 +1,5 @@
-import { ToolyardError } from "../core/errors.ts";
+import { ByteBudget } from "./byte-budget.ts";
 
-const RETRY_AFTER_MS = 1_000;
 /** About what a number, an object or the slot of an element takes beside the text. */
 const VALUE_BYTES = 16;
 
@@ -9,15 +8,14 @@ const VALUE_BYTES = 16;
  * their params and are counted with no request.
  */
 export class ParamsBudget {
-  readonly #maximum: number;
-  #held = 0;
+  readonly #bytes: ByteBudget;
 
   constructor(maximum: number) {
-    this.#maximum = maximum;
+    this.#bytes = new ByteBudget("held_params_bytes", maximum, "Jobs and streamed calls hold params");
   }
 
   get held(): number {
-    return this.#held;
+    return this.#bytes.held;
   }
 
   /**
@@ -28,18 +26,12 @@ export class ParamsBudget {
    */
   hold(params: Readonly<Record<string, unknown>>): () => void {
     let bytes = sizeOf(params);
-    if (this.#held > 0 && this.#held + bytes > this.#maximum) throw this.#refusal();
-    this.#held += bytes;
+    if (this.held > 0 && !this.#bytes.fits(bytes)) throw this.#bytes.refusal();
+    this.#bytes.take(bytes);
     return () => {
-      this.#held -= bytes;
+      this.#bytes.give(bytes);
       bytes = 0;
     };
-  }
-
-  #refusal(): ToolyardError {
-    return new ToolyardError("overloaded", `Jobs and streamed calls hold params of ${this.#held} bytes`, {
-      details: { limit: "held_params_bytes", maximum: this.#maximum, retry_after_ms: RETRY_AFTER_MS },
-    });
   }
 }
 

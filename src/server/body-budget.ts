@@ -1,52 +1,20 @@
-import { ToolyardError } from "../core/errors.ts";
-
-const RETRY_AFTER_MS = 1_000;
+import type { ToolyardError } from "../core/errors.ts";
+import { ByteBudget } from "../engine/byte-budget.ts";
 
 /**
- * Bounds the bytes of all request bodies that are held at once, from their arrival until their answer.
- *
- * A full queue of calls with large params would fill the memory long before it is long.
+ * Bounds the bytes of all request bodies that are held at once, from their arrival until their answer: a full queue of calls with
+ * large params would fill the memory long before it is long.
  */
-export class BodyBudget {
-  readonly #maximum: number;
-  #held = 0;
-
-  constructor(maximum: number) {
-    this.#maximum = maximum;
-  }
-
-  get held(): number {
-    return this.#held;
-  }
-
-  /** Finds out whether another `bytes` fit. */
-  fits(bytes: number): boolean {
-    return this.#held + bytes <= this.#maximum;
-  }
-
-  /** Counts bytes that have arrived; `give` must follow. */
-  take(bytes: number): void {
-    this.#held += bytes;
-  }
-
-  give(bytes: number): void {
-    this.#held -= bytes;
-  }
-
-  /** What to answer when they do not fit. */
-  refusal(): ToolyardError {
-    return new ToolyardError("overloaded", `The server holds request bodies of ${this.#held} bytes`, {
-      details: { limit: "body_bytes_in_flight", maximum: this.#maximum, retry_after_ms: RETRY_AFTER_MS },
-    });
-  }
+export function createBodyBudget(maximum: number): ByteBudget {
+  return new ByteBudget("body_bytes_in_flight", maximum, "The server holds request bodies");
 }
 
-/** One request's share of a {@link BodyBudget}. */
+/** One request's share of a {@link createBodyBudget}. */
 export class BodyShare {
-  readonly #budget: BodyBudget;
+  readonly #budget: ByteBudget;
   #bytes = 0;
 
-  constructor(budget: BodyBudget) {
+  constructor(budget: ByteBudget) {
     this.#budget = budget;
   }
 

@@ -3,12 +3,13 @@ import { z } from "zod";
 import type { Logger } from "../core/context.ts";
 import { ToolyardError } from "../core/errors.ts";
 import { toIssues } from "../core/issues.ts";
+import type { ByteBudget } from "../engine/byte-budget.ts";
 import { checkAccess, resourceOf } from "./auth/access.ts";
 import type { CrossingWatch } from "./auth/crossing-watch.ts";
 import type { Identity } from "./auth/identity.ts";
 import type { OpenStreams } from "./auth/open-streams.ts";
 import { readJson } from "./body.ts";
-import { BodyBudget, BodyShare } from "./body-budget.ts";
+import { BodyShare, createBodyBudget } from "./body-budget.ts";
 import type { HttpLimits } from "./http-limits.ts";
 import { fail, type Reply, withDetail } from "./reply.ts";
 import type { AnyRoute } from "./route.ts";
@@ -33,11 +34,11 @@ export interface RoutedRequest {
 /** Runs a route's handler on a request's parsed body, and turns every failure into a typed answer without a traceback. */
 export class RouteRunner {
   readonly #options: RouteRunnerOptions;
-  readonly #bodies: BodyBudget;
+  readonly #bodies: ByteBudget;
 
   constructor(options: RouteRunnerOptions) {
     this.#options = options;
-    this.#bodies = new BodyBudget(options.limits.bodyBytesInFlight);
+    this.#bodies = createBodyBudget(options.limits.bodyBytesInFlight);
   }
 
   /** Never rejects. */

@@ -9,6 +9,7 @@ import type { ConfigFolder } from "../config-folder.ts";
 import { ClientWait } from "../disconnect.ts";
 import { fail, type Reply, succeed } from "../reply.ts";
 import { type AnyRoute, route } from "../route.ts";
+import { toFailedSession, toInitFailure } from "./init-failure.ts";
 import { sumOutcome } from "./sum-outcome.ts";
 
 /** Sessions by config: one, several, or a look at a config file. */
@@ -40,9 +41,7 @@ export function initRoutes(engine: Engine, folder: ConfigFolder): readonly AnyRo
             { ...(existed && { status: "exists" }), resource_type: resource, ...facts },
           );
         } catch (error) {
-          if (!ToolyardError.is(error) || error.error !== "session_init_failed") throw error;
-          const data = { session_id: null, resource_type: resource, session_status: "error", error: error.message };
-          return { ...fail(meta, error, data), status: 500 };
+          return toInitFailure(meta, error, () => ({ resource_type: resource }));
         }
       },
     }),
@@ -148,7 +147,7 @@ async function initializeOne(
     const known = ToolyardError.is(error);
     const message = known ? error.message : `${resource} could not be initialized`;
     return {
-      data: { status: "error", session_id: null, session_status: "error", error: message },
+      data: { status: "error", ...toFailedSession(message) },
       outcome: known ? error.outcome : "infra_error",
     };
   }

@@ -13,8 +13,9 @@ import { nearNames } from "../../core/near-names.ts";
 import { demand, mayDo } from "../auth/identity.ts";
 import { checkName, toCaller } from "../caller.ts";
 import { ClientWait } from "../disconnect.ts";
-import { fail, succeed } from "../reply.ts";
+import { succeed } from "../reply.ts";
 import { type AnyRoute, route } from "../route.ts";
+import { toInitFailure } from "./init-failure.ts";
 
 /** Sessions by hand: create, destroy, list, refresh. */
 export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
@@ -72,15 +73,7 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
             ...compatibility(engine, record),
           });
         } catch (error) {
-          if (!ToolyardError.is(error) || error.error !== "session_init_failed") throw error;
-          const data = {
-            ...error.details,
-            session_id: null,
-            session_name: null,
-            session_status: "error",
-            error: error.message,
-          };
-          return { ...fail(meta, error, data), status: 500 };
+          return toInitFailure(meta, error, ({ details }) => ({ ...details, session_name: null }));
         }
       },
     }),
