@@ -69,6 +69,7 @@ export const ERRORS = {
     false,
     "The sandbox's user may not touch it; work under the working folder.",
   ),
+  stale_ref: row(4045, 404, "tool_error", false, "It is gone from the screen: look for it again."),
   control_taken: row(4091, 409, "rejected", true, "A human has control; try again when it is released."),
   address_refused: row(
     4032,

@@ -1,11 +1,20 @@
 import { z } from "zod";
 import { type Input, tool } from "../../core/tool.ts";
 import { ACTION_SCHEMAS, ImagePoint } from "./actions/action.ts";
+import { Ref } from "./actions/names.ts";
 import { perform, type VmContext } from "./session.ts";
 
 const ACTS = { destructiveHint: true };
 const Modifiers = z.array(z.string().min(1).max(100)).max(8).optional().describe("Keys that are held meanwhile.");
-const ClickParams = z.strictObject({ coordinate: ImagePoint.optional(), modifiers: Modifiers });
+const ClickParams = z
+  .strictObject({
+    coordinate: ImagePoint.optional(),
+    ref: Ref.optional().describe("The middle of this element, instead of a coordinate."),
+    modifiers: Modifiers,
+  })
+  .refine(({ coordinate, ref }) => coordinate === undefined || ref === undefined, {
+    error: "give either coordinate or ref",
+  });
 const MoveParams = z.strictObject({ coordinate: ImagePoint });
 const LeftDragParams = z.strictObject({ start_coordinate: ImagePoint, coordinate: ImagePoint, modifiers: Modifiers });
 const DragPathParams = z.strictObject({

@@ -8,6 +8,7 @@ import type { SandboxInstance } from "../../core/runtime.ts";
 import type { Session } from "../../core/session.ts";
 import { ownTerminalTools, TerminalTools } from "../../core/terminal-tools.ts";
 import { type BoundTool, scanTools } from "../../core/tool.ts";
+import { AgentTools } from "./agent-tools.ts";
 import { AliasTools } from "./alias-tools.ts";
 import {
   createSessionSchema,
@@ -33,7 +34,9 @@ import { KnownTools } from "./known-tools.ts";
 import type { VmSession } from "./session.ts";
 import { toSessionDesktop } from "./session-desktop.ts";
 import { StreamTools } from "./stream-tools.ts";
+import { withTrees } from "./tree-results.ts";
 import { UnionTools } from "./union-tools.ts";
+import { WindowTools } from "./window-tools.ts";
 
 /**
  * Gives each session a desktop of its own that is seen and worked with as a person does, by screenshots, mouse and keys.
@@ -54,6 +57,8 @@ export default class VmBackend extends Backend<VmSession> {
     new UnionTools(),
     new AliasTools(),
     new EpisodeTools({ tools: () => this.tools() }),
+    new AgentTools(),
+    new WindowTools(),
     new StreamTools(),
   ];
   readonly #terminals = ownTerminalTools(new TerminalTools<VmSession>(({ session }) => this.sandbox(session)));
@@ -72,7 +77,7 @@ export default class VmBackend extends Backend<VmSession> {
   }
 
   override tools(): ReadonlyMap<string, BoundTool> {
-    return new Map([...remembered(scanTools(...this.#groups)), ...this.#terminals]);
+    return new Map([...withTrees(remembered(scanTools(...this.#groups))), ...this.#terminals]);
   }
 
   override async warmup(): Promise<void> {

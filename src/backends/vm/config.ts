@@ -20,6 +20,7 @@ const Shown = {
   format: z.enum(["png", "jpeg", "webp"]),
   quality: z.int().min(1).max(100).optional(),
   show_cursor: z.boolean(),
+  accessibility_tree: z.boolean().describe("Answers the accessibility tree with every known tool, as XML."),
 };
 
 /** The `config` of a vm backend's entry; every maximum bounds what a session may ask for. */
@@ -53,6 +54,7 @@ export const VmConfig = z.strictObject({
   format: Shown.format.default("png"),
   quality: Shown.quality,
   show_cursor: Shown.show_cursor.default(false),
+  accessibility_tree: Shown.accessibility_tree.default(false),
   quiet_ms: z.int().min(0).max(10_000).default(DEFAULT_SETTLING.quietMs).describe("When a screen counts as settled."),
   settle_ms: z
     .int()
@@ -97,6 +99,7 @@ export function createSessionSchema(config: VmConfig) {
     format: Shown.format.optional(),
     quality: Shown.quality,
     show_cursor: Shown.show_cursor.optional(),
+    accessibility_tree: Shown.accessibility_tree.optional(),
     instruction: z.string().max(100_000).optional().describe("What the agent is to do, as its observations tell it."),
     setup: SetupSteps.optional().describe(
       "What is done in the desktop before the session begins, after the config's own.",
@@ -111,6 +114,7 @@ export function toOperatorOptions(config: VmConfig, session: VmSessionConfig): O
     format: session.format ?? config.format,
     quality: session.quality ?? config.quality,
     showCursor: session.show_cursor ?? config.show_cursor,
+    accessibilityTree: session.accessibility_tree ?? config.accessibility_tree,
     settling: { quietMs: config.quiet_ms, maxMs: config.settle_ms },
   };
 }

@@ -1,20 +1,29 @@
 import { z } from "zod";
-import { type ImagePoint, MouseButton, PictureParams, Region } from "./actions/action.ts";
+import { type ImagePoint, isOnePart, MouseButton, ONE_PART, ScreenshotFields, TypeMethod } from "./actions/action.ts";
+import { Ref } from "./actions/names.ts";
 
 // The tools of the known implementation under its params, with more params of ours that are all optional.
 const X = z.number().min(0).max(65_535);
 const Modifiers = z.array(z.string().min(1).max(100)).max(8).optional();
 const Key = z.string().min(1).max(100);
 
-export const ScreenshotParams = z.strictObject({ ...PictureParams, region: Region.optional() });
+export const ScreenshotParams = z.strictObject(ScreenshotFields).refine(isOnePart, ONE_PART);
 export const PointParams = z.strictObject({ x: X, y: X, modifiers: Modifiers });
-export const ClickParams = z.strictObject({
-  x: X,
-  y: X,
-  button: MouseButton.default("left"),
-  count: z.int().min(1).max(3).default(1),
-  modifiers: Modifiers,
-});
+export const ClickParams = z
+  .strictObject({
+    x: X.optional(),
+    y: X.optional(),
+    ref: Ref.optional().describe("The middle of this element, instead of x and y."),
+    button: MouseButton.default("left"),
+    count: z.int().min(1).max(3).default(1),
+    modifiers: Modifiers,
+  })
+  .refine(
+    ({ x, y, ref }) => (ref === undefined ? x !== undefined && y !== undefined : x === undefined && y === undefined),
+    {
+      error: "give x and y, or a ref",
+    },
+  );
 export const OptionalPointParams = z
   .strictObject({ x: X.optional(), y: X.optional(), modifiers: Modifiers })
   .refine(({ x, y }) => (x === undefined) === (y === undefined), { error: "x and y go together" });
@@ -22,6 +31,7 @@ export const MoveParams = z.strictObject({ x: X, y: X, duration: z.number().min(
 export const TypeParams = z.strictObject({
   text: z.string().max(100_000),
   interval: z.number().min(0).max(1).optional().describe("Seconds between characters."),
+  method: TypeMethod.optional(),
 });
 export const KeyParams = z.strictObject({ key: Key, repeat: z.int().min(1).max(100).default(1) });
 export const HotkeyParams = z.strictObject({ keys: z.array(Key).min(1).max(8) });
@@ -52,7 +62,10 @@ export const FailParams = z.strictObject({ reason: z.string().max(10_000).defaul
 
 const Pair = z.tuple([z.number(), z.number()]);
 const Tree = {
-  accessibility_tree: z.null().describe("Not read yet; its field is kept for callers of the known implementation."),
+  accessibility_tree: z
+    .string()
+    .nullable()
+    .describe("As XML, where the call or the session config asks for it with accessibility_tree."),
 };
 export const ScreenshotResult = z.object({
   image: z.string().describe("Base64."),

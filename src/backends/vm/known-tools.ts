@@ -25,8 +25,8 @@ export class KnownTools {
     result: schema.ClickResult,
     annotations: ACTS,
   })
-  click({ x, y, button, count, modifiers }: Input<typeof schema.ClickParams>, context: VmContext) {
-    return click([x, y], { button, count, modifiers }, context);
+  click({ x, y, ref, button, count, modifiers }: Input<typeof schema.ClickParams>, context: VmContext) {
+    return click(toPoint(x, y), { ref, button, count, modifiers }, context);
   }
 
   @tool({
@@ -55,8 +55,8 @@ export class KnownTools {
     result: schema.TypeResult,
     annotations: ACTS,
   })
-  async type({ text, interval }: Input<typeof schema.TypeParams>, context: VmContext) {
-    await perform({ action: "type", text, delay_ms: Math.round((interval ?? 0) * 1_000) }, context);
+  async type({ text, interval, method }: Input<typeof schema.TypeParams>, context: VmContext) {
+    await perform({ action: "type", text, delay_ms: Math.round((interval ?? 0) * 1_000), method }, context);
     return { typed: text, length: [...text].length, ...NO_TREE };
   }
 
@@ -195,13 +195,19 @@ export class KnownTools {
   }
 }
 
-export function toScreenshot({ picture }: ActionDone, { session }: { session: { name: string; data: VmSession } }) {
+export function toScreenshot(
+  { picture, told }: ActionDone,
+  { session }: { session: { name: string; data: VmSession } },
+) {
   if (picture === undefined) throw new TypeError("a screenshot without a picture");
+  const found = told?.["accessibility_tree"];
+  const tree = typeof found === "string" ? { accessibility_tree: found } : NO_TREE;
   const { format, width, height, bytes } = picture;
-  return { image: bytes.toString("base64"), format, size: [width, height] as const, session: session.name, ...NO_TREE };
+  return { image: bytes.toString("base64"), format, size: [width, height] as const, session: session.name, ...tree };
 }
 
 interface How {
+  readonly ref?: string | undefined;
   readonly button: "left" | "right" | "middle" | "back" | "forward";
   readonly count: number;
   readonly modifiers: string[] | undefined;

@@ -16,11 +16,16 @@ export const DisplayResult = z.object({
   scale: z.number().describe("Pixels of the screenshot for one of the screen."),
 });
 
+const Told = z
+  .record(z.string(), z.unknown())
+  .describe("What the tool of the same name answers: windows, elements, the clipboard …");
+
 export const ActParams = z.strictObject({ action: Action });
 export const ActResult = z.object({
   action: z.string(),
   position: CursorResult.optional(),
   screenshot: ScreenshotResult.optional(),
+  told: Told.optional(),
 });
 
 export const BatchParams = z.strictObject({
@@ -36,6 +41,7 @@ export const BatchResult = z.object({
       message: z.string().optional(),
       position: CursorResult.optional(),
       screenshot: ScreenshotResult.optional(),
+      told: Told.optional(),
     }),
   ),
   screenshot: ScreenshotResult.optional(),

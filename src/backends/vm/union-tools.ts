@@ -110,10 +110,13 @@ export class UnionTools {
   }
 }
 
-function toTold({ action, position, picture }: ActionDone, context: VmContext) {
+function toTold(done: ActionDone, context: VmContext) {
+  const { action, position, picture, told } = done;
   return {
     action,
     ...(position === undefined ? {} : { position }),
-    ...(picture === undefined ? {} : { screenshot: toScreenshot({ action: "screenshot", picture }, context) }),
+    ...(picture === undefined ? {} : { screenshot: toScreenshot(done, context) }),
+    // What a screenshot tells is in it.
+    ...(told === undefined || picture !== undefined ? {} : { told }),
   };
 }

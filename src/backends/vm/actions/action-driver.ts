@@ -1,3 +1,5 @@
+import type { CommandResult, CommandSpec, SandboxProcess } from "../../../core/sandbox-process.ts";
+import type { AgentPort } from "../desktop-agent/agent-port.ts";
 import type { Picture } from "../rfb/display-connection.ts";
 import type { Rectangle } from "../rfb/client-messages.ts";
 import type { Cursor } from "../rfb/framebuffer.ts";
@@ -22,4 +24,10 @@ export interface ActionDriver {
   now(): number;
   /** Takes back the keys that were given to characters outside the keyboard's layout; absent where nothing can. */
   freeKeys?(signal: AbortSignal): Promise<void>;
+  /** What RFB cannot do; absent where the desktop has none. */
+  readonly agent?: AgentPort | undefined;
+  /** Runs a command beside the display; absent where there is no way to. */
+  run?(command: CommandSpec, signal: AbortSignal): Promise<CommandResult>;
+  /** Starts a program that lasts; absent where there is no way to. */
+  launch?(command: CommandSpec, signal: AbortSignal): Promise<SandboxProcess>;
 }

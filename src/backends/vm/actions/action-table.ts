@@ -1,23 +1,27 @@
 import { parseCombination, toKeysyms } from "../keys/key-combination.ts";
 import type { Point } from "../screen/view.ts";
-import type { ActionName, ActionOf, ImagePoint } from "./action.ts";
-import type { ActionDone, Operator } from "./operator.ts";
+import type { ActionName, ImagePoint } from "./action.ts";
+import type { Row } from "./action-row.ts";
+import { CLIPBOARD_ROWS, pasteText } from "./clipboard-rows.ts";
+import { ELEMENT_ROWS, locate, readTree } from "./element-rows.ts";
+import type { Operator } from "./operator.ts";
+import { PROGRAM_ROWS } from "./program-rows.ts";
 import { takeScreenshot } from "./screenshot.ts";
+import { WAIT_ROWS } from "./wait-rows.ts";
+import { WINDOW_ROWS } from "./window-rows.ts";
 
 /** How far a click of the wheel scrolls, about, in what most programs show. */
 const PIXELS_PER_CLICK = 50;
 const MAX_CLICKS = 1_000;
 const DEFAULT_DRAG_MS = 100;
 
-type Row<N extends ActionName> = (
-  action: ActionOf<N>,
-  operator: Operator,
-  signal: AbortSignal,
-) => Promise<Omit<ActionDone, "action"> | void>;
-
 /** How each action is done; the one place that knows. */
 export const ACTION_TABLE: { readonly [N in ActionName]: Row<N> } = {
-  screenshot: async (action, operator, signal) => ({ picture: await takeScreenshot(operator, action, signal) }),
+  screenshot: async (action, operator, signal) => {
+    const picture = await takeScreenshot(operator, action, signal);
+    if (action.accessibility_tree !== true) return { picture };
+    return { picture, told: { accessibility_tree: await readTree(operator, signal) } };
+  },
   zoom: async (action, operator, signal) => ({ picture: await takeScreenshot(operator, action, signal) }),
 
   cursor_position: async (_action, operator) => ({ position: operator.view.toImage(operator.driver.position) }),
@@ -39,8 +43,9 @@ export const ACTION_TABLE: { readonly [N in ActionName]: Row<N> } = {
     await operator.flush(signal);
   },
 
-  click: async ({ button, count, coordinate, modifiers }, operator, signal) => {
+  click: async ({ button, count, coordinate, ref, modifiers }, operator, signal) => {
     const keysyms = toModifiers(modifiers);
+    if (ref !== undefined) operator.hands.moveTo(await locate(ref, operator, signal));
     moveIfAsked(coordinate, operator);
     await operator.hands.holding(keysyms, () => operator.hands.click(button, count));
     await operator.flush(signal);
@@ -82,7 +87,8 @@ export const ACTION_TABLE: { readonly [N in ActionName]: Row<N> } = {
     await operator.flush(signal);
   },
 
-  type: async ({ text, delay_ms: delayMs }, operator, signal) => {
+  type: async ({ text, delay_ms: delayMs, method }, operator, signal) => {
+    if (method === "clipboard") return pasteText(text, operator, signal);
     await operator.typist.type(text, delayMs ?? 0, signal);
     await operator.flush(signal);
   },
@@ -116,6 +122,12 @@ export const ACTION_TABLE: { readonly [N in ActionName]: Row<N> } = {
   },
 
   wait: async ({ duration }, operator, signal) => operator.driver.sleep(duration * 1_000, signal),
+
+  ...ELEMENT_ROWS,
+  ...CLIPBOARD_ROWS,
+  ...WINDOW_ROWS,
+  ...PROGRAM_ROWS,
+  ...WAIT_ROWS,
 };
 
 function toPoint([x, y]: ImagePoint, operator: Operator): Point {

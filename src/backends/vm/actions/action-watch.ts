@@ -13,9 +13,22 @@ export interface ActionWatch {
   begin(action: Action): (ending: ActionEnding) => void | Promise<void>;
 }
 
-const LOOKS: ReadonlySet<Action["action"]> = new Set(["screenshot", "zoom", "cursor_position", "display_info", "wait"]);
+const LOOKS: ReadonlySet<Action["action"]> = new Set<Action["action"]>([
+  "screenshot",
+  "zoom",
+  "cursor_position",
+  "display_info",
+  "wait",
+  "accessibility_tree",
+  "find_element",
+  "terminal_text",
+  "clipboard_get",
+  "list_windows",
+  "active_window",
+  "window_info",
+]);
 
 /** Whether an action only looks or waits: it is no input, and may be done while somebody else has control. */
-export function onlyLooks({ action }: Action): boolean {
-  return LOOKS.has(action);
+export function onlyLooks(action: Action): boolean {
+  return LOOKS.has(action.action) || (action.action === "wait_for" && action.command === undefined);
 }

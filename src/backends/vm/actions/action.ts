@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { AGENT_ACTION_SCHEMAS } from "./agent-action-schemas.ts";
+import { Ref, WindowId } from "./names.ts";
 
 /** What a pixel of a screenshot may count to; no screen is larger. */
 const Coordinate = z.number().min(0).max(65_535);
@@ -35,15 +37,25 @@ export const PictureParams = {
   show_cursor: z.boolean().optional().describe("Draws the mouse pointer in."),
 };
 
+export const ScreenshotFields = {
+  ...PictureParams,
+  region: Region.optional().describe("Only this part; points of later actions still count on the whole."),
+  window_id: WindowId.optional().describe("Only where this window is, with what lies over it."),
+  accessibility_tree: z.boolean().optional().describe("Reads the accessibility tree too, as XML."),
+};
+export const isOnePart = ({ region, window_id: id }: { region?: unknown; window_id?: unknown }) =>
+  region === undefined || id === undefined;
+export const ONE_PART = { error: "give either region or window_id" };
+
 const MAX_TEXT = 100_000;
+
+export const TypeMethod = z
+  .enum(["auto", "keys", "clipboard"])
+  .describe("keys, as auto does, or pasted at once from the clipboard, which then holds again what it held.");
 
 /** Every action by its one name; params are units of the wire: pixels of the screenshot, seconds. */
 export const ACTION_SCHEMAS = {
-  screenshot: z.strictObject({
-    action: z.literal("screenshot"),
-    ...PictureParams,
-    region: Region.optional().describe("Only this part; points of later actions still count on the whole."),
-  }),
+  screenshot: z.strictObject({ action: z.literal("screenshot"), ...ScreenshotFields }).refine(isOnePart, ONE_PART),
   zoom: z.strictObject({ action: z.literal("zoom"), ...PictureParams, region: Region }),
   cursor_position: z.strictObject({ action: z.literal("cursor_position") }),
   display_info: z.strictObject({ action: z.literal("display_info") }),
@@ -58,13 +70,18 @@ export const ACTION_SCHEMAS = {
     .refine(({ coordinate, delta }) => (coordinate === undefined) !== (delta === undefined), {
       error: "give either coordinate or delta",
     }),
-  click: z.strictObject({
-    action: z.literal("click"),
-    button: MouseButton.default("left"),
-    count: z.int().min(1).max(3).default(1),
-    coordinate: Point,
-    modifiers: Modifiers.optional(),
-  }),
+  click: z
+    .strictObject({
+      action: z.literal("click"),
+      button: MouseButton.default("left"),
+      count: z.int().min(1).max(3).default(1),
+      coordinate: Point,
+      ref: Ref.optional().describe("The middle of this element, scrolled into view, instead of a coordinate."),
+      modifiers: Modifiers.optional(),
+    })
+    .refine(({ coordinate, ref }) => coordinate === undefined || ref === undefined, {
+      error: "give either coordinate or ref",
+    }),
   mouse_down: z.strictObject({
     action: z.literal("mouse_down"),
     button: MouseButton.default("left"),
@@ -102,6 +119,7 @@ export const ACTION_SCHEMAS = {
     action: z.literal("type"),
     text: z.string().max(MAX_TEXT),
     delay_ms: z.int().min(0).max(1_000).optional().describe("Milliseconds between characters; 0 by default."),
+    method: TypeMethod.optional(),
   }),
   key: z.strictObject({
     action: z.literal("key"),
@@ -116,6 +134,7 @@ export const ACTION_SCHEMAS = {
   key_down: z.strictObject({ action: z.literal("key_down"), key: KeyText }),
   key_up: z.strictObject({ action: z.literal("key_up"), key: KeyText }),
   wait: z.strictObject({ action: z.literal("wait"), duration: Seconds.default(1).describe("Seconds.") }),
+  ...AGENT_ACTION_SCHEMAS,
 } as const;
 
 export const Action = z.discriminatedUnion("action", [
@@ -135,6 +154,27 @@ export const Action = z.discriminatedUnion("action", [
   ACTION_SCHEMAS.key_down,
   ACTION_SCHEMAS.key_up,
   ACTION_SCHEMAS.wait,
+  ACTION_SCHEMAS.accessibility_tree,
+  ACTION_SCHEMAS.find_element,
+  ACTION_SCHEMAS.focus_element,
+  ACTION_SCHEMAS.invoke_element,
+  ACTION_SCHEMAS.set_element_value,
+  ACTION_SCHEMAS.terminal_text,
+  ACTION_SCHEMAS.clipboard_get,
+  ACTION_SCHEMAS.clipboard_set,
+  ACTION_SCHEMAS.list_windows,
+  ACTION_SCHEMAS.active_window,
+  ACTION_SCHEMAS.window_info,
+  ACTION_SCHEMAS.activate_window,
+  ACTION_SCHEMAS.close_window,
+  ACTION_SCHEMAS.minimize_window,
+  ACTION_SCHEMAS.maximize_window,
+  ACTION_SCHEMAS.set_window_size,
+  ACTION_SCHEMAS.set_window_position,
+  ACTION_SCHEMAS.launch,
+  ACTION_SCHEMAS.open,
+  ACTION_SCHEMAS.wait_for,
+  ACTION_SCHEMAS.pyautogui,
 ]);
 /** One action as it is done. */
 export type Action = z.output<typeof Action>;

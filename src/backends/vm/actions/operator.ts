@@ -17,6 +17,8 @@ export interface OperatorOptions {
   readonly quality?: number | undefined;
   readonly showCursor?: boolean;
   readonly settling?: Settling;
+  /** Whether the known tools tell the accessibility tree without being asked. */
+  readonly accessibilityTree?: boolean;
 }
 
 /** What an action came to; only those that look at something have more than their name. */
@@ -26,6 +28,8 @@ export interface ActionDone {
   /** In pixels of the screenshots. */
   readonly position?: { readonly x: number; readonly y: number };
   readonly display?: DisplayInfo;
+  /** What the desktop's agent found, points in pixels of the screenshots. */
+  readonly told?: Readonly<Record<string, unknown>>;
 }
 
 /** A display, and how it is shown. */

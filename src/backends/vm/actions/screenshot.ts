@@ -3,6 +3,7 @@ import { drawCursor, type EncodedPicture, encodePicture } from "../screen/pictur
 import { type Showing, toShownSize, type View } from "../screen/view.ts";
 import type { ActionOf } from "./action.ts";
 import type { Operator } from "./operator.ts";
+import { windowPart } from "./window-rows.ts";
 
 type Params = Omit<ActionOf<"screenshot">, "action"> | Omit<ActionOf<"zoom">, "action">;
 
@@ -14,7 +15,8 @@ export async function takeScreenshot(
 ): Promise<EncodedPicture> {
   const { driver } = operator;
   const own = toShowing(params);
-  const part = region && toPart(operator.view, region);
+  const id = "window_id" in params ? params.window_id : undefined;
+  const part = id === undefined ? region && toPart(operator.view, region) : await windowPart(id, operator, signal);
   const picture = await driver.capture(signal, part);
   if ((params.show_cursor ?? operator.options.showCursor) && driver.cursor !== undefined) {
     const { x, y } = driver.position;

@@ -1,5 +1,7 @@
 import type { Clock } from "../../../core/clock.ts";
 import { ToolyardError } from "../../../core/errors.ts";
+import type { DesktopAgent } from "../desktop-agent/desktop-agent.ts";
+import { openAgent } from "../desktop-agent/open-agent.ts";
 import type { ActionDriver } from "../actions/action-driver.ts";
 import { Operator, type OperatorOptions } from "../actions/operator.ts";
 import type { DisplayConnection } from "../rfb/display-connection.ts";
@@ -19,6 +21,7 @@ export class Desktop {
   readonly #clock: Clock;
   #size: DesktopSize;
   #connection: DisplayConnection;
+  readonly #agent: DesktopAgent | undefined;
 
   /** @param size with which its display is started again. */
   constructor({ running, connection }: ReadyDesktop, size: DesktopSize, { clock, ...options }: DesktopOptions) {
@@ -26,6 +29,7 @@ export class Desktop {
     this.#connection = connection;
     this.#clock = clock;
     this.#size = size;
+    this.#agent = openAgent(running, clock);
     this.operator = new Operator(this.#toDriver(), options);
   }
 
@@ -73,6 +77,7 @@ export class Desktop {
   /** Idempotent. */
   async close(): Promise<void> {
     this.#connection.close();
+    await this.#agent?.close();
     await this.running.stop();
   }
 
@@ -80,7 +85,12 @@ export class Desktop {
     // Asked anew each time, since its display may have been started again.
     const now = () => this.#connection;
     const clock = this.#clock;
+    const { running } = this;
+    const { spawn } = running;
     return {
+      agent: this.#agent,
+      run: (command, signal) => running.exec(command, signal),
+      ...(spawn !== undefined && { launch: (command, signal) => spawn.call(running, command, signal) }),
       get size() {
         return { width: now().width, height: now().height };
       },
@@ -96,7 +106,7 @@ export class Desktop {
       nextChange: (signal) => now().nextChange(signal),
       sleep: (ms, signal) => sleep(clock, ms, signal),
       now: () => clock.now(),
-      freeKeys: (signal) => freeKeys(this.running, signal),
+      freeKeys: (signal) => freeKeys(running, signal),
     };
   }
 }

@@ -57,6 +57,9 @@ if command -v dbus-daemon >/dev/null; then
 fi
 read -r number < "$XDG_RUNTIME_DIR/display" || { wait "$server"; exit 1; }
 command -v xsetroot >/dev/null && xsetroot -solid '#2f4f6f'
+# Browsers look once, when they start, whether somebody reads what is in their windows.
+command -v dbus-send >/dev/null && dbus-send --session --dest=org.a11y.Bus /org/a11y/bus \\
+  org.freedesktop.DBus.Properties.Set string:org.a11y.Status string:IsEnabled variant:boolean:true 2>/dev/null
 echo "${READY_LINE}"
 fluxbox >/dev/null 2>&1 &
 wait "$server"

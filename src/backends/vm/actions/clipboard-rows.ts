@@ -1,0 +1,70 @@
+import { ToolyardError } from "../../../core/errors.ts";
+import { agentOf } from "../desktop-agent/agent-port.ts";
+import { toKeysyms } from "../keys/key-combination.ts";
+import type { Rows } from "./action-row.ts";
+import type { Operator } from "./operator.ts";
+
+const TIMEOUT_MS = 10_000;
+/** What a program may take to fetch what is pasted into it. */
+const FETCH_MS = 3_000;
+/** Programs that ask twice do so at once. */
+const AFTERWARDS_MS = 150;
+const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+/** Terminals take other keys than all others for a paste, and paste what was selected last. */
+const TERMINAL = /term|rxvt|konsole|kitty|alacritty|console/i;
+
+/** The clipboard, whose owner the desktop's agent itself is. */
+export const CLIPBOARD_ROWS: Rows<"clipboard_get" | "clipboard_set"> = {
+  clipboard_get: async ({ type }, operator, signal) => {
+    const found = await agentOf(operator.driver).ask("clipboard_get", { type }, { timeoutMs: TIMEOUT_MS, signal });
+    if (found.kind === "text") return { told: { type: "text", text: found.text } };
+    if (found.kind === "none") return { told: { type: "none" } };
+    if (!isPng(found.png)) throw new ToolyardError("business_failure", "the clipboard's image is no PNG");
+    return { told: { type: "image", image: found.png } };
+  },
+
+  clipboard_set: async ({ text, image }, operator, signal) => {
+    if (image !== undefined && !isPng(image)) throw new ToolyardError("invalid_input", "the image is no PNG");
+    const content = image === undefined ? { text } : { png: image };
+    await agentOf(operator.driver).ask("clipboard_set", content, { timeoutMs: TIMEOUT_MS, signal });
+    return { told: { type: image === undefined ? "text" : "image" } };
+  },
+};
+
+/**
+ * Pastes a text where the focus is; afterwards the clipboard holds what it held.
+ *
+ * @throws ToolyardError `business_failure` when nothing took it.
+ */
+export async function pasteText(text: string, operator: Operator, signal: AbortSignal): Promise<void> {
+  const agent = agentOf(operator.driver);
+  const options = { timeoutMs: TIMEOUT_MS, signal };
+  if (text === "") return;
+  const { window } = await agent.ask("active_window", {}, options);
+  const inTerminal = window !== null && window.class.some((name) => TERMINAL.test(name));
+  const before = await agent.ask("clipboard_get", { type: "auto" }, options).catch(unlessAborted(signal));
+  await agent.ask("clipboard_set", { text, primary: inTerminal }, options);
+  await operator.hands.holding(toKeysyms(inTerminal ? ["shift", "Insert"] : ["ctrl", "v"]), () => {});
+  const { served } = await agent.ask("clipboard_served", {}, { timeoutMs: FETCH_MS, signal });
+  if (served) await operator.driver.sleep(AFTERWARDS_MS, signal);
+  if (before?.kind === "none") await agent.ask("clipboard_set", {}, options);
+  if (before?.kind === "text") await agent.ask("clipboard_set", { text: before.text }, options);
+  if (before?.kind === "png") await agent.ask("clipboard_set", { png: before.png }, options);
+  await operator.flush(signal);
+  if (served) return;
+  throw new ToolyardError("business_failure", "no program took the text from the clipboard", {
+    suggestion: "Focus a field that takes text first, or type it by keys.",
+  });
+}
+
+/** What cannot be read cannot be put back. */
+function unlessAborted(signal: AbortSignal): () => undefined {
+  return () => {
+    signal.throwIfAborted();
+    return undefined;
+  };
+}
+
+function isPng(base64: string): boolean {
+  return Buffer.from(base64.slice(0, 16), "base64").subarray(0, 8).equals(PNG_SIGNATURE);
+}

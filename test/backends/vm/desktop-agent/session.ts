@@ -1,0 +1,35 @@
+import { onTestFinished } from "vitest";
+import VmBackend from "../../../../src/backends/vm/backend.ts";
+import type { VmContext, VmSession } from "../../../../src/backends/vm/session.ts";
+import type { Logger } from "../../../../src/core/context.ts";
+import type { RuntimeSelector } from "../../../../src/core/runtime.ts";
+import type { Session } from "../../../../src/core/session.ts";
+
+const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => quiet };
+
+/** A session of the vm backend whose tools are called as the engine calls them; it ends with the test. */
+export async function openVmSession(
+  runtimes: RuntimeSelector,
+  config: Readonly<Record<string, unknown>> = {},
+  sessionConfig: Readonly<Record<string, unknown>> = {},
+) {
+  const backend = new VmBackend({ config: { quiet_ms: 50, settle_ms: 1_000, ...config }, runtimes });
+  const { signal } = new AbortController();
+  const request = { workerId: "w", tenant: "t", sessionId: "s", config: sessionConfig };
+  const data = await backend.initialize(request, { resource: "vm", logger: quiet, signal });
+  const about = { id: "s", name: "vm_w_001", workerId: "w", tenant: "t", resource: "vm", config: sessionConfig };
+  const session: Session<VmSession> = { ...about, data };
+  onTestFinished(() => backend.cleanup(session));
+  const outcomes: string[] = [];
+  const context = { session, signal, setOutcome: (outcome: string) => outcomes.push(outcome) };
+  const tools = backend.tools();
+  const call = async (name: string, params: object = {}): Promise<Record<string, unknown>> => {
+    const tool = tools.get(name);
+    if (tool === undefined) throw new Error(`there is no ${name}`);
+    // Of a context, these tools use the session, the signal and the outcome.
+    const result = await tool.invoke(tool.definition.params.parse(params), context as unknown as VmContext as never);
+    // Every result of these tools is an object.
+    return (tool.definition.result?.parse(result) ?? result) as Record<string, unknown>;
+  };
+  return { backend, session, call, outcomes };
+}
