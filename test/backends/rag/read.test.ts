@@ -34,13 +34,21 @@ it("reads a DOCX by its headings and an XLSX by its columns", async () => {
   expect(sheet).toMatchObject({ text: "metal: copper | tons: 7\n\n", marks: [{ headings: ["Stock"] }] });
 });
 
-it("refuses what is not what it says, and archives that unpack to too much", async () => {
+it("C04 refuses what is not what it says, and archives that unpack to too much, or to more than they say", async () => {
   for (const name of ["x.pdf", "x.docx", "x.xlsx"]) {
     // oxlint-disable-next-line no-await-in-loop
     await expect(read(name, Buffer.from("no such thing"))).rejects.toMatchObject({ error: "invalid_input" });
   }
   const bomb = zipArchive(DOCX, 0x7fff_ffff);
   await expect(read("x.docx", bomb)).rejects.toMatchObject({ error: "limit_exceeded" });
+  const files = { ...DOCX, "word/bomb.xml": " ".repeat(16 * 1024 * 1024) };
+  expect((await read("x.docx", zipArchive(DOCX, undefined, true))).text).toBe("# Metals\n\nCopper conducts.");
+  for (const lie of [0, 100, 100_000]) {
+    // oxlint-disable-next-line no-await-in-loop
+    await expect(read("x.docx", zipArchive(files, lie, true))).rejects.toMatchObject({ error: "limit_exceeded" });
+  }
+  const shifted = Buffer.concat([Buffer.from("prepended"), zipArchive(files, 100, true)]);
+  await expect(read("x.docx", shifted)).rejects.toMatchObject({ error: "invalid_input" });
   await expect(read("x.txt", Uint8Array.of(0xff, 0x00, 0xfe))).rejects.toMatchObject({ error: "invalid_input" });
 });
 

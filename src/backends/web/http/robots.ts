@@ -1,13 +1,8 @@
 import type { Clock } from "../../../core/clock.ts";
 import { ToolyardError } from "../../../core/errors.ts";
-import { loadLibrary } from "../../../documents/load-library.ts";
 import type { HttpConfig } from "../config.ts";
 import type { PageFetcher } from "./fetch-page.ts";
-
-/** What a robots.txt says of URLs of its own origin. */
-export interface RobotsRules {
-  allows(url: URL): boolean;
-}
+import { parseRobots, type RobotsRules } from "./robots-rules.ts";
 
 const MAX_BYTES = 512 * 1024;
 const KEPT_MS = 3_600_000;
@@ -61,18 +56,6 @@ export class Robots {
     const { status, body } = await this.#fetcher.fetch({ url: `${origin}/robots.txt`, maxBytes: MAX_BYTES, signal });
     if (status >= 500) return NOTHING;
     if (status < 200 || status >= 300) return EVERYTHING;
-    return parseRobots(origin, body.toString("utf8"), this.#config.robots_name);
+    return parseRobots(body.toString("utf8"), this.#config.robots_name);
   }
-}
-
-interface Parsed {
-  isAllowed(url: string, name: string): boolean | undefined;
-}
-
-/** Reads a robots.txt; what makes no sense in it is passed over, as the standard wants. */
-export async function parseRobots(origin: string, text: string, name: string): Promise<RobotsRules> {
-  const { default: parse } = await loadLibrary("robots-parser", () => import("robots-parser"));
-  // It is CommonJS, whose types tell of an ES module's default.
-  const parsed = (parse as unknown as (url: string, text: string) => Parsed)(`${origin}/robots.txt`, text);
-  return { allows: (url) => parsed.isAllowed(url.href, name) !== false };
 }

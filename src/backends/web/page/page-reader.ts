@@ -44,7 +44,8 @@ export class PageReader {
     // The scheme is often left out, as people do.
     const hasScheme = /^[a-z][a-z0-9+.-]*:(?!\d{1,5}(?:\/|$))/i.test(written);
     const url = checkUrl(hasScheme ? written : `https://${written}`);
-    const key = JSON.stringify([context.tenant, url.href, whole, browser]);
+    // A browser is its worker's own, who may be known to the site.
+    const key = JSON.stringify([context.tenant, url.href, whole, browser ? context.workerId : null]);
     const kept = fresh ? undefined : this.#cache.get(key);
     if (kept !== undefined) return { ...kept, cached: true };
     const page = await this.#cache.ask(key, context.signal, (signal) =>
