@@ -47,6 +47,8 @@ export interface StreamUrl {
 
 /** What the tools of a session with a desktop may give away. */
 export interface SessionStreams {
+  /** How many watch the desktop now. */
+  readonly viewers: number;
   /** @throws ToolyardError `runtime_unavailable` where nothing serves it; `overloaded` when too many tickets wait. */
   open(request: StreamRequest): StreamUrl;
 }

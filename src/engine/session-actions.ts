@@ -16,13 +16,21 @@ const TOOLS = {
 
 export type SandboxAction = keyof typeof TOOLS;
 
+/** What the desktop's tools are called on a backend whose sessions are desktops. */
+const OF_DESKTOPS: Readonly<Partial<Record<SandboxAction, string>>> = {
+  "desktop:start": "start",
+  "desktop:stop": "stop",
+  "desktop:status": "status",
+};
+
 /**
  * Finds the action that does this in a session's own backend.
  *
  * @throws ToolyardError tool_not_found when the session's kind of sandbox has nothing of the sort.
  */
 export function actionIn(catalog: Catalog, { mount, resource }: SessionRecord, action: SandboxAction): string {
-  for (const name of mount === undefined ? [] : TOOLS[action]) {
+  const own = mount?.backend.desktop === undefined ? undefined : OF_DESKTOPS[action];
+  for (const name of mount === undefined ? [] : [...TOOLS[action], ...(own === undefined ? [] : [own])]) {
     const entry = catalog.entryOf(resource, name);
     if (entry !== undefined) return entry.fullName;
   }

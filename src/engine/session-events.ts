@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { ToolyardError } from "../core/errors.ts";
 import type { LifecycleContext } from "../core/context.ts";
-import type { EventType } from "../core/events.ts";
+import type { EventType, ToolyardEvent } from "../core/events.ts";
 import type { EventBus } from "./bus.ts";
 import { checkTold, toBounded } from "./told-events.ts";
 import { EventTime } from "./event-time.ts";
@@ -14,6 +14,8 @@ type SessionFacts = Pick<SessionRecord, "id" | "tenant" | "workerId" | "resource
 export class SessionEvents {
   readonly #bus: EventBus;
   readonly #time: EventTime;
+  /** What was told of sessions that are still being made: theirs comes first. */
+  readonly #early = new WeakMap<SessionFacts, ToolyardEvent[]>();
 
   constructor(bus: EventBus, clock: Clock) {
     this.#bus = bus;
@@ -23,10 +25,12 @@ export class SessionEvents {
   created(record: SessionRecord): void {
     this.#emit("session.created", record, { temporary: record.temporary });
     const sandbox = sandboxIn(record);
-    if (sandbox === undefined) return;
-    const { id, runtime, isolation, image = null } = sandbox;
-    record.sandbox = { id };
-    this.#emit("sandbox_created", record, { sandbox_id: id, runtime, isolation, image });
+    if (sandbox !== undefined) {
+      const { id, runtime, isolation, image = null } = sandbox;
+      record.sandbox = { id };
+      this.#emit("sandbox_created", record, { sandbox_id: id, runtime, isolation, image });
+    }
+    this.#tellEarly(record);
   }
 
   /** A session of the last server is here again. */
@@ -34,13 +38,16 @@ export class SessionEvents {
     this.#emit("session.created", record, { temporary: false, adopted: true });
     const sandbox = sandboxIn(record);
     if (sandbox !== undefined) record.sandbox = { id: sandbox.id };
+    this.#tellEarly(record);
   }
 
   failed(record: SessionRecord, { error, message }: ToolyardError): void {
+    this.#tellEarly(record);
     this.#emit("session.failed", record, { error, message });
   }
 
   ended(record: SessionRecord): void {
+    this.#tellEarly(record);
     const { endReason: reason, sandbox } = record;
     if (sandbox !== undefined) this.#emit("sandbox_terminated", record, { sandbox_id: sandbox.id, reason });
     this.#emit("session.ended", record, { reason });
@@ -61,10 +68,32 @@ export class SessionEvents {
     };
   }
 
+  /** How the hook that makes a session tells what it did, also later: nothing of a session is told before itself. */
+  earlyTeller(record: SessionRecord): NonNullable<LifecycleContext["emit"]> {
+    const early: ToolyardEvent[] = [];
+    this.#early.set(record, early);
+    return (type, data) => {
+      checkTold(type);
+      if (!this.#bus.watched) return;
+      const event = this.#toEvent(type, record, toBounded(data));
+      if (this.#early.get(record) === early) early.push(event);
+      else this.#bus.emit(event);
+    };
+  }
+
+  #tellEarly(record: SessionRecord): void {
+    const early = this.#early.get(record);
+    this.#early.delete(record);
+    for (const event of early ?? []) this.#bus.emit(event);
+  }
+
   #emit(type: EventType, record: SessionFacts, data: Readonly<Record<string, unknown>>): void {
-    if (!this.#bus.watched) return;
+    if (this.#bus.watched) this.#bus.emit(this.#toEvent(type, record, data));
+  }
+
+  #toEvent(type: EventType, record: SessionFacts, data: Readonly<Record<string, unknown>>): ToolyardEvent {
     // One shape for all events: see CallEvents.
-    this.#bus.emit({
+    return {
       type,
       ts: this.#time.now(),
       tenant: record.tenant,
@@ -77,7 +106,7 @@ export class SessionEvents {
       trace_id: undefined,
       data,
       blobs: undefined,
-    });
+    };
   }
 }
 

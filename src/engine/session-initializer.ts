@@ -45,7 +45,7 @@ export class SessionInitializer {
         "initialize",
         this.#deps.limits.initializeTimeoutMs,
         (context) => backend.initialize?.({ workerId, tenant, sessionId, config }, context),
-        { parent: record.initialization, onLate, emit: this.#events.teller(record) },
+        { parent: record.initialization, onLate, emit: this.#events.earlyTeller(record) },
       );
       record.view = { ...record.view, data };
     } catch (error) {
@@ -70,7 +70,7 @@ export class SessionInitializer {
         "adopt",
         this.#deps.limits.initializeTimeoutMs,
         (context) => backend.adopt?.({ ...record.view, data: handle }, context) ?? null,
-        { parent: record.initialization, onLate, emit: this.#events.teller(record) },
+        { parent: record.initialization, onLate, emit: this.#events.earlyTeller(record) },
       );
     } catch (error) {
       this.#deps.logger.error({ err: error, resource, session_id: record.id }, "adopt failed");

@@ -44,7 +44,13 @@ export class SessionServices {
   }
 
   streams(record: SessionRecord, { request }: Call): SessionStreams {
-    return { open: (wanted) => this.#deps.desktops.open(record, request.caller, wanted) };
+    const { desktops } = this.#deps;
+    return {
+      open: (wanted) => desktops.open(record, request.caller, wanted),
+      get viewers() {
+        return desktops.viewers(record);
+      },
+    };
   }
 
   control(record: SessionRecord, call: Call): SessionControl {

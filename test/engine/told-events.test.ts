@@ -46,8 +46,9 @@ describe("what a backend tells", () => {
     const answer = await call("desk:restart");
     await router.destroy(record, "destroyed");
     expect(told.map(({ type, session_id: id, call_id: by }) => [type, id === record.id, by !== undefined])).toEqual([
-      ["desktop_started", true, false],
+      // Its session's own beginning comes first, though it was told in the middle of it.
       ["session.created", true, false],
+      ["desktop_started", true, false],
       ["call.started", true, true],
       ["desktop_started", true, true],
       ["call.completed", true, true],

@@ -31,6 +31,7 @@ import { Episode } from "./episode/episode.ts";
 import { EpisodeTools } from "./episode/episode-tools.ts";
 import { remembered } from "./episode/remember-tools.ts";
 import { KnownTools } from "./known-tools.ts";
+import { PowerTools } from "./power-tools.ts";
 import type { VmSession } from "./session.ts";
 import { toSessionDesktop } from "./session-desktop.ts";
 import { StreamTools } from "./stream-tools.ts";
@@ -60,6 +61,7 @@ export default class VmBackend extends Backend<VmSession> {
     new AgentTools(),
     new WindowTools(),
     new StreamTools(),
+    new PowerTools(),
   ];
   readonly #terminals = ownTerminalTools(new TerminalTools<VmSession>(({ session }) => this.sandbox(session)));
 

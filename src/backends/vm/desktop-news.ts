@@ -21,12 +21,17 @@ export class DesktopNews {
     return this.#current !== undefined;
   }
 
+  /** The path of its WebSocket. */
+  get url(): string {
+    return `/ws/vnc/${encodeURIComponent(this.#sessionId)}`;
+  }
+
   /** @param emit that of the call that started it; the session's own by default. */
   started(running: RunningDesktop, { width, height }: Size, emit: Emit = this.#emit): void {
     this.#current = running;
     emit?.("desktop_started", {
-      sandbox_id: this.#sandboxId(running),
-      url: `/ws/vnc/${encodeURIComponent(this.#sessionId)}`,
+      sandbox_id: this.sandboxId(running),
+      url: this.url,
       display: running.display ?? "",
       resolution: `${width}x${height}`,
       port: null,
@@ -41,10 +46,10 @@ export class DesktopNews {
     const running = this.#current;
     if (running === undefined) return;
     this.#current = undefined;
-    emit?.("desktop_stopped", { sandbox_id: this.#sandboxId(running), reason });
+    emit?.("desktop_stopped", { sandbox_id: this.sandboxId(running), reason });
   }
 
-  #sandboxId(running: RunningDesktop): string {
+  sandboxId(running: RunningDesktop): string {
     return running.box?.id ?? this.#sessionId;
   }
 }
