@@ -1,4 +1,5 @@
 import type { CodeActions } from "../backends/code/actions.ts";
+import type { DsActions } from "../backends/ds/actions.ts";
 import type { RagActions } from "../backends/rag/actions.ts";
 import type { Text2SqlActions } from "../backends/text2sql/actions.ts";
 import type { VmActions } from "../backends/vm/actions.ts";
@@ -10,10 +11,10 @@ import type { WebActions } from "../backends/web/actions.ts";
  * @example
  * ```ts
  * type CounterActions = ActionsOf<Counter, "counter">;
- * declare module "toolyard" { interface ActionMap extends CounterActions {} }
+ * declare module "toolyard" { interface ActionMap extends CounterActions, DsActions {} }
  * ```
  */
-export interface ActionMap extends CodeActions, RagActions, Text2SqlActions, VmActions, WebActions {}
+export interface ActionMap extends CodeActions, DsActions, RagActions, Text2SqlActions, VmActions, WebActions {}
 
 /** The name of an action that the compiler knows. */
 export type ActionName = keyof ActionMap;

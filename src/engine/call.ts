@@ -69,6 +69,8 @@ export class Call implements LeaseHolder {
   /** The line in which it holds the turn. */
   turns: SerialQueue | undefined;
   #innerTurns: SerialQueue | undefined;
+  /** Leases of the temporary sessions that calls of its tool made. */
+  readonly #kept: Lease[] = [];
   #left = false;
 
   constructor(request: CallRequest, id: string, traceId: string, entry: CatalogEntry, deadline: Deadline) {
@@ -100,7 +102,15 @@ export class Call implements LeaseHolder {
     this.#left = true;
     this.turns?.leave();
     this.lease?.release();
+    for (const lease of this.#kept) lease.release();
     this.slot?.leave();
+  }
+
+  /** Has a temporary session that a call of its tool runs in live until its tool is done: the tool's next call finds it. */
+  keep(record: SessionRecord, take: (holder: LeaseHolder) => Lease): void {
+    const isHeld = this.held(record.resource) === record || this.#kept.some((lease) => lease.record === record);
+    if (this.#left || isHeld) return;
+    this.#kept.push(take(this));
   }
 
   /** Whether this call, or one that it is made from, holds a slot now. */

@@ -99,11 +99,13 @@ export class Preparation {
 
   #takeTurn(call: Call, lease: Lease): Promise<void> | undefined {
     call.lease = lease;
-    const { resource } = lease.record;
-    const holder = call.request.within?.holder(resource);
+    const { record } = lease;
+    const { within } = call.request;
+    if (record.temporary) within?.keep(record, (holder) => this.#router.lease(record, holder));
+    const holder = within?.holder(record.resource);
     // A tool that calls into its own session has the turn already; its calls keep their own order inside it.
-    const isInner = holder !== undefined && holder.lease?.record === lease.record;
-    const turns = lease.record.turns === undefined ? undefined : isInner ? holder.innerTurns : lease.record.turns;
+    const isInner = holder !== undefined && holder.lease?.record === record;
+    const turns = record.turns === undefined ? undefined : isInner ? holder.innerTurns : record.turns;
     if (turns === undefined) return undefined;
     if (!turns.tryEnter()) return turns.enter(call.deadline).then(() => void (call.turns = turns));
     call.turns = turns;

@@ -108,6 +108,11 @@ export class ResourceRouter {
     return this.#leases.whenReady(lease, options.deadline);
   }
 
+  /** Leases a session that another lease holds already. */
+  lease(record: SessionRecord, holder: LeaseHolder): Lease {
+    return this.#leases.take(record, holder);
+  }
+
   /**
    * Makes the worker's session on a resource, or says that it has one. A temporary one is adopted, unless the request
    * asks for what it is not: then a new one takes its place, and the temporary one ends with its calls.

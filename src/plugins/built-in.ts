@@ -12,6 +12,7 @@ export interface BuiltInBackend {
 export const BUILT_IN: Readonly<Record<string, BuiltInBackend>> = {
   vm: { load: () => import("../backends/vm/backend.ts"), needsRuntimes: true },
   code: { load: () => import("../backends/code/backend.ts"), needsRuntimes: true },
+  ds: { load: () => import("../backends/ds/backend.ts"), needsRuntimes: false },
   text2sql: { load: () => import("../backends/text2sql/backend.ts"), needsRuntimes: false },
   // Ranking and indexing hold their thread.
   rag: { load: () => import("../backends/rag/backend.ts"), needsRuntimes: false, thread: true },

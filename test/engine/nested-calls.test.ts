@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ToolyardError } from "../../src/core/errors.ts";
+import { CounterBackend } from "../kit/counter-backend.ts";
 import { Gate } from "../kit/gate.ts";
 import { settle } from "../kit/manual-clock.ts";
 import { ScriptedBackend } from "../kit/scripted-backend.ts";
@@ -151,5 +152,26 @@ describe("calls that a tool makes side by side into its own serial session", () 
     const { call } = testEngine([probe]);
     expect(await call("probe:probe")).toMatchObject({ ok: true, data: [{ ok: true }, { ok: true }, { ok: true }] });
     expect(most).toBe(1);
+  });
+});
+
+describe("a temporary session that a tool's calls made", () => {
+  it("lives until the tool is done, so that its next call finds it", async () => {
+    const probe = new ScriptedBackend();
+    const counter = new CounterBackend();
+    const { call } = testEngine([probe, counter]);
+    probe.script = async (_params, context) => {
+      const first = await context.call("counter:incr");
+      const second = await context.call("counter:incr");
+      return { values: [first.ok && first.data, second.ok && second.data], cleaned: counter.cleaned.length };
+    };
+    const found = { ok: true, data: { values: [{ value: 1 }, { value: 2 }], cleaned: 0 } };
+    expect(await call("probe:probe")).toMatchObject(found);
+    await settle();
+    expect(counter.cleaned).toHaveLength(1);
+    expect(counter.initialized).toHaveLength(1);
+    await call("probe:probe");
+    await settle();
+    expect([counter.initialized.length, counter.cleaned.length]).toEqual([2, 2]);
   });
 });

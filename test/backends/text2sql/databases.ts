@@ -6,6 +6,7 @@ import Database from "better-sqlite3";
 import { onTestFinished } from "vitest";
 import Text2SqlBackend from "../../../src/backends/text2sql/backend.ts";
 import { type TestServer, testServer } from "../../kit/test-server.ts";
+import { type Call, caller } from "../../kit/tool-caller.ts";
 
 /** A query that never ends and holds whoever runs it. */
 export const ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r";
@@ -48,20 +49,9 @@ export async function makeDuckDb(path: string, statements: readonly string[] = S
   return path;
 }
 
-/** Calls a tool of a server as a worker; the answer's data, or the failure's name with its message and data. */
-export type Call = (action: string, params?: object, more?: object) => Promise<Record<string, any>>; // oxlint-disable-line typescript/no-explicit-any -- what is expected of it the assertion says
-
 /** A server with the backend, gone after the test. */
 export async function openServer(config: Record<string, unknown>): Promise<{ server: TestServer; call: Call }> {
   const server = await testServer({ backends: [new Text2SqlBackend({ config })] });
   onTestFinished(() => server[Symbol.asyncDispose]());
   return { server, call: caller(server) };
-}
-
-export function caller(server: TestServer): Call {
-  return async (action, params = {}, more = {}) => {
-    const { body } = await server.execute(action, params, more);
-    const { error, outcome } = body.meta ?? {};
-    return error === undefined ? body.data : { failed: error, outcome, message: body.message, ...body.data };
-  };
 }

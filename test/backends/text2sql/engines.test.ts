@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import Text2SqlBackend from "../../../src/backends/text2sql/backend.ts";
 import { findPostgres, type PostgresServer, startPostgres } from "../../kit/postgres-server.ts";
 import { type TestServer, testServer } from "../../kit/test-server.ts";
-import { type Call, caller, ENDLESS, makeDuckDb, makeSqlite, SHOP } from "./databases.ts";
+import { type Call, caller } from "../../kit/tool-caller.ts";
+import { ENDLESS, makeDuckDb, makeSqlite, SHOP } from "./databases.ts";
 
 const programs = findPostgres();
 if (programs === undefined) console.log("PostgreSQL is not installed: its tests are skipped");
