@@ -25,12 +25,12 @@ export type LoggedEvent = {
   readonly [T in EventType]: EventFacts & { readonly type: T; readonly data: EventData[T] };
 }[EventType];
 
-/** A hole in what a reader is given: events that were trimmed before it came, or that the store did not take in time. */
+/** A hole in what a reader is given: events that were trimmed before it came, that the store did not take in time, or that are damaged where they lie. */
 export interface GapEvent {
   readonly id: string;
   readonly type: "gap";
   readonly data: {
-    readonly reason: "trimmed" | "dropped";
+    readonly reason: "trimmed" | "dropped" | "damaged";
     /** The first and last id of the hole, matching or not. */
     readonly from: string;
     readonly to: string;

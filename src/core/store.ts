@@ -23,11 +23,19 @@ export interface EventFilter {
   readonly types?: readonly string[] | undefined;
 }
 
+/** A stretch of the log that the store has lost, by its first and its last id. */
+export interface LostEvents {
+  readonly fromId: number;
+  readonly id: number;
+}
+
 /** A part of the log, read with a filter. */
 export interface EventPage {
   readonly events: readonly StoredEvent[];
   /** Every matching event up to this id is in the page: the next read goes on after it, also where nothing matched. */
   readonly throughId: number;
+  /** Stretches up to there that are damaged where they lie, oldest first, whatever the filter; absent where nothing is. */
+  readonly lost?: readonly LostEvents[];
 }
 
 /** What is left of the log after a trim. */

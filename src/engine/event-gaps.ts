@@ -1,9 +1,9 @@
-import type { EventStore, StoredEvent } from "../core/store.ts";
+import type { EventStore, LostEvents, StoredEvent } from "../core/store.ts";
 
 /** A hole in the log that a reader is told of in the place where it is. */
 export interface EventGap {
   /** Tells it from an event. */
-  readonly gap: "trimmed" | "dropped";
+  readonly gap: "trimmed" | "dropped" | "damaged";
   readonly fromId: number;
   /** Its place: readers go on after it. */
   readonly id: number;
@@ -52,10 +52,16 @@ export class EventGaps {
   /** Puts the holes between two ids among the events. */
   mergeInto(
     events: readonly StoredEvent[],
-    range: { readonly afterId: number; readonly throughId: number; readonly trimmedTo: number },
+    range: {
+      readonly afterId: number;
+      readonly throughId: number;
+      readonly trimmedTo: number;
+      readonly lost?: readonly LostEvents[] | undefined;
+    },
   ): readonly (StoredEvent | EventGap)[] {
-    const { afterId, throughId, trimmedTo } = range;
+    const { afterId, throughId, trimmedTo, lost = [] } = range;
     const gaps: EventGap[] = this.#gaps.filter(({ id }) => id > Math.max(afterId, trimmedTo) && id <= throughId);
+    for (const { fromId, id } of lost) if (id > trimmedTo) gaps.push({ gap: "damaged", fromId, id });
     if (trimmedTo > afterId) gaps.unshift({ gap: "trimmed", fromId: afterId + 1, id: trimmedTo });
     if (gaps.length === 0) return events;
     return [...gaps, ...events].toSorted((left, right) => left.id - right.id);

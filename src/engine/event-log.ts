@@ -1,7 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/context.ts";
 import type { ToolyardEvent } from "../core/events.ts";
-import type { EventFilter, EventStore, StoredEvent } from "../core/store.ts";
+import type { EventFilter, EventPage, EventStore, StoredEvent } from "../core/store.ts";
 import type { EventBus } from "./bus.ts";
 import { type EventGap, EventGaps } from "./event-gaps.ts";
 import { matchesEvent } from "./event-match.ts";
@@ -127,14 +127,14 @@ export class EventLog {
   async read(filter: EventFilter, afterId: number, limit: number): Promise<LogPage> {
     const endId = this.#writtenId;
     if (afterId >= endId) return { entries: [], throughId: afterId };
-    const page = this.#window.reaches(afterId)
+    const page: EventPage = this.#window.reaches(afterId)
       ? this.#readWindow(filter, afterId, limit)
       : await this.#deps.store.read(filter, { afterId, limit });
     // Looked at after the read: what was trimmed meanwhile is missing, too.
     const trimmedTo = Math.min(this.#firstId - 1, Math.max(endId, page.throughId));
     const throughId = Math.max(page.throughId, trimmedTo);
     const events = page.events.filter((event) => matchesEvent(event, filter));
-    return { entries: this.#gaps.mergeInto(events, { afterId, throughId, trimmedTo }), throughId };
+    return { entries: this.#gaps.mergeInto(events, { afterId, throughId, trimmedTo, lost: page.lost }), throughId };
   }
 
   /** Finds the event that a reader with this filter wants to go on after. */

@@ -9,6 +9,10 @@ export class OpenGate {
     if (!this.#open) throw new StoreError("closed", "The store is closed.");
   }
 
+  get isOpen(): boolean {
+    return this.#open;
+  }
+
   /** Returns whether this call shut it. */
   shut(): boolean {
     const wasOpen = this.#open;

@@ -145,6 +145,27 @@ describe("a store that is slow, fails or hangs", () => {
     expect(entries).toMatchObject([{ gap: "dropped", fromId: 1 }]);
   });
 
+  it("tells a reader of what the store has lost, whatever its filter", async () => {
+    const inner = createMemoryStore();
+    const lost = [{ fromId: 3, id: 5 }];
+    const store: Store = {
+      ...inner,
+      events: {
+        append: (batch) => inner.events.append(batch),
+        get: (tenant, id) => inner.events.get(tenant, id),
+        bounds: () => inner.events.bounds(),
+        lastSeqs: (sessionIds) => inner.events.lastSeqs(sessionIds),
+        trim: (keep, now) => inner.events.trim(keep, now),
+        read: async (filter, options) => ({ ...(await inner.events.read(filter, options)), lost }),
+      },
+    };
+    const { clock, emit, log } = await openLog(store);
+    for (let index = 0; index < 10; index += 1) emit("call.completed", "s", { tenant: "other" });
+    await clock.advance(1_000);
+    const { entries } = await log.read({ tenant: "third", session_id: "none" }, 0, 10);
+    expect(entries).toEqual([{ gap: "damaged", fromId: 3, id: 5 }]);
+  });
+
   it("gives up at a stop that the store does not answer, and says how much is lost", async () => {
     const store = createFaultyStore(createMemoryStore());
     const { log, emit, logger, stop } = await openLog(store);

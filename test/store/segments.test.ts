@@ -104,7 +104,36 @@ describe("event segments", () => {
     expect(ids(await readAll(await open(dataDir), all))).toEqual(ids(events(1, total + 1)));
   });
 
-  it("end before a batch whose write was cut short or whose bytes are not what was written", async () => {
+  it("tell what is lost in the middle of a file, newest or sealed, and keep what comes after it", async () => {
+    const dataDir = newFolder();
+    const total = SEGMENT_LIMITS.events + 3 * 64;
+    const filled = await open(dataDir);
+    for (let id = 1; id <= total; id += 64) await filled.events.append(events(id, id + 63));
+    await filled.close();
+    expect(files(dataDir)).toHaveLength(2);
+    for (const name of files(dataDir)) {
+      const path = join(dataDir, "events", name);
+      const content = readFileSync(path);
+      const [, second = Buffer.alloc(0)] = splitBatches(content).batches;
+      second.writeUInt8(second.readUInt8(5) ^ 1, 5);
+      writeFileSync(path, content);
+    }
+    const store = await open(dataDir);
+    const page = await store.events.read({ tenant: null, worker_id: "w1" }, { afterId: 0, limit: total });
+    const events64 = (fromId: number) => ({ fromId, id: fromId + 63 });
+    expect(page.lost).toEqual([events64(65), events64(SEGMENT_LIMITS.events + 65)]);
+    // Sealed segments know the runs in them: one that has nothing of a run is not even opened.
+    const other = await store.events.read({ tenant: null, trace_id: "no such run" }, { afterId: 0, limit: 1 });
+    expect(other.lost).toEqual([events64(SEGMENT_LIMITS.events + 65)]);
+    expect(await store.events.bounds()).toEqual({ firstId: 1, lastId: total });
+    expect(ids(await readAll(store, all))).toHaveLength(total - 128);
+    expect((await store.events.read(all, { afterId: 128, limit: 10 })).lost).toBeUndefined();
+    await store.events.trim({ maxEvents: 20, maxAgeMs: Number.MAX_SAFE_INTEGER / 1_000 }, 1_800_000_000_000);
+    expect(ids(await readAll(store, all))).toEqual(ids(events(total - 19, total)));
+    await store.close();
+  });
+
+  it("leave out a batch whose write was cut short or whose bytes are not what was written, and no other", async () => {
     const dataDir = newFolder();
     const store = await open(dataDir);
     for (const id of [1, 4, 7]) await store.events.append(events(id, id + 2));
@@ -113,14 +142,22 @@ describe("event segments", () => {
     const whole = readFileSync(path);
     const { batches } = splitBatches(whole);
     expect(batches).toHaveLength(3);
-    const end = (batch: Buffer) => batch.byteOffset - whole.byteOffset + batch.length;
-    const ends = batches.map(end);
+    const ends = batches.map((batch) => batch.byteOffset - whole.byteOffset + batch.length);
+    const starts = [0, ...ends.slice(0, -1)];
     fc.assert(
       fc.property(fc.nat(whole.length), fc.option(fc.nat(whole.length - 1)), (length, flipped) => {
         const damaged = Buffer.from(whole.subarray(0, length));
         if (flipped !== null && flipped < length) damaged[flipped] = (damaged[flipped] ?? 0) ^ 1;
-        const good = ends.filter((at) => at <= length && (flipped === null || flipped >= length || at <= flipped));
-        expect(splitBatches(damaged)).toEqual({ batches: batches.slice(0, good.length), end: good.at(-1) ?? 0 });
+        const isGood = (_: Buffer, index: number) => {
+          const [start = 0, end = 0] = [starts[index], ends[index]];
+          return end <= length && (flipped === null || flipped < start || flipped >= end);
+        };
+        const good = batches.filter(isGood);
+        const found = splitBatches(damaged);
+        expect(found.batches).toEqual(good);
+        expect(found.end).toBe(ends[batches.findLastIndex(isGood)] ?? 0);
+        const missed = good.findIndex((batch, index) => batch !== batches[index]);
+        expect(found.breaks).toEqual(missed === -1 ? [] : [missed]);
       }),
     );
     writeFileSync(path, whole.subarray(0, -1));

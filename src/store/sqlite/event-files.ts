@@ -1,9 +1,11 @@
 import { closeSync, ftruncateSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
+import type { LostEvents } from "../../core/store.ts";
+import { lastIdOf, readId } from "./event-line.ts";
 import { toStoreError } from "./store-failure.ts";
 
-const NEWLINE = 10;
+const HASH = 35;
 /** The longest that the line before a batch can be. */
 const MARK_BYTES = 32;
 
@@ -11,7 +13,8 @@ const MARK_BYTES = 32;
  * The events themselves, in files that are only ever appended to: one a segment, named for its first event. A batch costs one
  * write to the page cache, a tenth of what the database's commits cost; the database knows only what is in which file.
  *
- * Each batch follows a line `#<its bytes> <its CRC-32>`, so that a batch whose write was cut short is known and left out.
+ * Each batch follows a line `#<its bytes> <its CRC-32>`, so that a batch whose write was cut short, or whose bytes are not what was
+ * written, is known and left out; what comes after it is found by the next such line.
  */
 export class EventFiles {
   readonly #folder: string;
@@ -31,12 +34,13 @@ export class EventFiles {
       .toSorted((a, b) => a - b);
   }
 
-  /** The whole batches of a file, oldest first; none when there is no such file. */
-  batches(firstId: number): Buffer[] {
+  /** The whole batches of a file, oldest first, and what is missing before and between them; none when there is no such file. */
+  read(firstId: number): { readonly batches: readonly Buffer[]; readonly lost: readonly LostEvents[] } {
     try {
-      return splitBatches(readFileSync(this.#path(firstId))).batches;
+      const { batches, breaks } = splitBatches(readFileSync(this.#path(firstId)));
+      return { batches, lost: breaks.flatMap((index) => lostBefore(batches, index, firstId)) };
     } catch (error) {
-      if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+      if (error instanceof Error && "code" in error && error.code === "ENOENT") return { batches: [], lost: [] };
       throw toStoreError(error, "The event log could not be read");
     }
   }
@@ -93,20 +97,49 @@ export class EventFiles {
   }
 }
 
-/** Cuts a file's content into its batches; `end` is where the last whole one ends. */
-export function splitBatches(content: Buffer): { readonly batches: Buffer[]; readonly end: number } {
+/**
+ * Cuts a file's content into its batches; `end` is where the last whole one ends, and `breaks` are the indexes of those with damaged
+ * bytes before them.
+ */
+export function splitBatches(content: Buffer): {
+  readonly batches: readonly Buffer[];
+  readonly end: number;
+  readonly breaks: readonly number[];
+} {
   const batches: Buffer[] = [];
+  const breaks: number[] = [];
   let end = 0;
-  while (end < content.length) {
-    const newline = content.indexOf(NEWLINE, end);
-    const mark = newline === -1 ? null : /^#(\d{1,15}) (\d{1,10})$/.exec(content.toString("latin1", end, newline));
-    if (mark === null) break;
-    const next = newline + 1 + Number(mark[1]);
-    if (next > content.length) break;
-    const batch = content.subarray(newline + 1, next);
-    if (crc32(batch) !== Number(mark[2])) break;
+  for (let at = 0; at < content.length; ) {
+    const batch = batchAt(content, at);
+    if (batch === undefined) {
+      // Nothing but a mark has this and, two numbers further on, the end of a line: in events that is escaped.
+      const next = content.indexOf(HASH, at + 1);
+      if (next === -1) break;
+      at = next;
+      continue;
+    }
+    if (at !== end) breaks.push(batches.length);
     batches.push(batch);
-    end = next;
+    at = end = batch.byteOffset - content.byteOffset + batch.length;
   }
-  return { batches, end };
+  return { batches, end, breaks };
+}
+
+/** The batch whose mark is at an offset, if it is whole. */
+function batchAt(content: Buffer, at: number): Buffer | undefined {
+  const mark = /^#(\d{1,15}) (\d{1,10})\n/.exec(content.toString("latin1", at, at + MARK_BYTES));
+  if (mark === null) return undefined;
+  const start = at + mark[0].length;
+  const end = start + Number(mark[1]);
+  if (end > content.length) return undefined;
+  const batch = content.subarray(start, end);
+  return crc32(batch) === Number(mark[2]) ? batch : undefined;
+}
+
+/** Says which events are missing before a batch. */
+function lostBefore(batches: readonly Buffer[], index: number, firstId: number): LostEvents[] {
+  const [before, after] = [batches[index - 1], batches[index]];
+  const fromId = before === undefined ? firstId : lastIdOf(before) + 1;
+  const id = after === undefined ? 0 : readId(after, 0) - 1;
+  return id < fromId ? [] : [{ fromId, id }];
 }

@@ -239,6 +239,11 @@ export function readId(body: Buffer, start: number): number {
   }
 }
 
+/** The id of the last event of lines. */
+export function lastIdOf(body: Buffer): number {
+  return parseLine(body, lineAround(body, body.length - 2)).at(-1)?.id ?? 0;
+}
+
 /** Where the line after the one at an offset starts. */
 export function nextLine(body: Buffer, start: number): number {
   return body.indexOf(NEWLINE, start) + 1;

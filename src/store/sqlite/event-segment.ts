@@ -19,8 +19,8 @@ export interface Segment {
 /** Where a segment ends: reading one event costs reading its segment, and writing one holds everything else up. */
 export const SEGMENT_LIMITS = { events: 4_096, bytes: 1_048_576 } as const;
 
-/** The fields that a filter may name. A new one needs a migration that indexes the old segments again. */
-const NAMED = ["tenant", "worker_id", "session_id", "call_id", "type"] as const;
+/** The fields that a filter may name. */
+const NAMED = ["tenant", "worker_id", "session_id", "call_id", "type", "project", "trace_id"] as const;
 type Named = (typeof NAMED)[number];
 
 /** FNV-1a, of the field and the name. */
@@ -29,6 +29,11 @@ export function hashName(field: Named, name: string): number {
   for (let index = 0; index < name.length; index += 1) hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193);
   return hash >>> 0;
 }
+
+/** Among the names of segments that were written since projects and runs are among them; older ones may hold any. */
+const KNOWS_RUNS = hashName("trace_id", "");
+/** Among the names of a segment of which a part is lost: it may have held anything. */
+const DAMAGED = hashName("type", "");
 
 const TYPE_HASHES = new Map<string, number>();
 
@@ -42,7 +47,7 @@ function hashType(type: string): number {
 /** Collects events, oldest first, into what becomes one segment. */
 export class SegmentBuilder {
   // With repetitions: to look each up costs more than to leave them out at the end.
-  readonly #hashes: number[] = [];
+  readonly #hashes: number[] = [KNOWS_RUNS];
   readonly #bodies: Buffer[] = [];
   #firstId = 0;
   #firstTs = "";
@@ -99,6 +104,8 @@ export class SegmentBuilder {
     let worker: string | undefined;
     let session: string | undefined;
     let call: string | undefined;
+    let project: string | undefined;
+    let trace: string | undefined;
     const hashes = this.#hashes;
     for (const event of events) {
       hashes.push(hashType(event.type));
@@ -110,7 +117,17 @@ export class SegmentBuilder {
         hashes.push(hashName("session_id", (session = event.session_id)));
       if (event.call_id !== undefined && event.call_id !== call)
         hashes.push(hashName("call_id", (call = event.call_id)));
+      if (event.project !== undefined && event.project !== project)
+        hashes.push(hashName("project", (project = event.project)));
+      // A call of which nobody said what run it belongs to is one of its own, named alike.
+      if (event.trace_id !== undefined && event.trace_id !== trace && event.trace_id !== event.call_id)
+        hashes.push(hashName("trace_id", (trace = event.trace_id)));
     }
+  }
+
+  /** Notes that a part of what it stands for is lost. */
+  addDamage(): void {
+    this.#hashes.push(DAMAGED);
   }
 
   /** Without the body, which {@link bodies} has. */
@@ -139,13 +156,13 @@ export function toLines(events: readonly StoredEvent[]): string {
   return lines;
 }
 
-/** Leaves the oldest events out; the names stay, so that they may name too many. At least one event must be left. */
-export function cutSegment(segment: Segment, count: number): Segment {
+/** Leaves the oldest events out; the names stay, so that they may name too many. `undefined` when nothing is left. */
+export function cutSegment(segment: Segment, count: number): Segment | undefined {
   let start = 0;
   let left = count;
   // A line that tells of several events may be cut in two.
   let kept: readonly StoredEvent[] = [];
-  while (left > 0) {
+  while (left > 0 && start < segment.body.length) {
     const events = parseLine(segment.body, start);
     kept = events.slice(left);
     left -= events.length;
@@ -153,11 +170,12 @@ export function cutSegment(segment: Segment, count: number): Segment {
   }
   const rest = segment.body.subarray(start);
   const body = kept.length === 0 ? rest : Buffer.concat([Buffer.from(toLines(kept)), rest]);
-  const [first] = parseLine(body, 0);
+  const [first] = body.length === 0 ? [] : parseLine(body, 0);
+  if (first === undefined) return undefined;
   return {
     ...segment,
-    firstId: first?.id ?? 0,
-    firstTs: first?.ts ?? "",
+    firstId: first.id,
+    firstTs: first.ts,
     eventCount: segment.eventCount - count,
     sizeBytes: body.length,
     body,
@@ -174,6 +192,8 @@ export function toHashes(names: Buffer): Uint32Array {
 /** Says whether a segment with these names may hold a matching event. */
 export function mayMatch(names: Buffer, filter: EventFilter): boolean {
   const hashes = toHashes(names);
+  if (hashes.includes(DAMAGED)) return true;
+  const knowsRuns = hashes.includes(KNOWS_RUNS);
   const has = (field: Named, name: string | null | undefined) =>
     name === undefined || name === null || hashes.includes(hashName(field, name));
   return (
@@ -181,13 +201,15 @@ export function mayMatch(names: Buffer, filter: EventFilter): boolean {
     has("call_id", filter.call_id) &&
     has("worker_id", filter.worker_id) &&
     has("tenant", filter.tenant) &&
+    (!knowsRuns || has("project", filter.project)) &&
+    (!knowsRuns || has("trace_id", filter.trace_id) || has("call_id", filter.trace_id)) &&
     (filter.types === undefined || filter.types.some((type) => has("type", type)))
   );
 }
 
 /** The events after an id that may match a filter, oldest first: lines without the rarest name asked for are not even parsed. */
 export function* eventsIn(body: Buffer, filter: EventFilter, afterId: number): Generator<StoredEvent> {
-  const name = filter.call_id ?? filter.session_id ?? filter.worker_id ?? filter.project;
+  const name = filter.call_id ?? filter.trace_id ?? filter.session_id ?? filter.worker_id ?? filter.project;
   const needle = name === undefined ? null : Buffer.from(JSON.stringify(name));
   let start = 0;
   while (start < body.length) {

@@ -1,4 +1,6 @@
 import { cutSegment, eventsIn, hashName, lastSeqIn, type Segment, toHashes } from "./event-segment.ts";
+import type { LostEvents } from "../../core/store.ts";
+import { lastIdOf } from "./event-line.ts";
 import type { EventFiles } from "./event-files.ts";
 import type { Database } from "./load-driver.ts";
 import type { SegmentTable } from "./segment-table.ts";
@@ -15,10 +17,19 @@ export interface TrimmedPart {
   readonly finished: boolean;
 }
 
-/** The lines of a segment, from its file or, where it was cut or an older version wrote it, from its row. */
-export function bodyOf(firstId: number, table: SegmentTable, files: EventFiles): Buffer {
-  const body = table.body(firstId);
-  return body === null || body.length === 0 ? Buffer.concat(files.batches(firstId)) : body;
+/** The lines of a segment, from its file or, where it was cut or an older version wrote it, from its row; and what its file has lost. */
+export function readSegment(
+  { firstId, lastId }: Pick<Segment, "firstId" | "lastId">,
+  table: SegmentTable,
+  files: EventFiles,
+): { readonly body: Buffer; readonly lost: readonly LostEvents[] } {
+  const row = table.body(firstId);
+  if (row !== null && row.length > 0) return { body: row, lost: [] };
+  const { batches, lost } = files.read(firstId);
+  const last = batches.at(-1);
+  const fromId = last === undefined ? firstId : lastIdOf(last) + 1;
+  // The end is known here, in contrast to the file itself.
+  return { body: Buffer.concat(batches), lost: fromId > lastId ? lost : [...lost, { fromId, id: lastId }] };
 }
 
 /** Drops the oldest events: whole segments, and the first part of one. */
@@ -47,13 +58,14 @@ export class EventTrimmer {
       const [outline] = this.#table.from(0, 1);
       if (outline === undefined || (excess === 0 && outline.firstTs >= oldestTs))
         return { dropped, files, finished: true };
-      const segment = { ...outline, body: bodyOf(outline.firstId, this.#table, this.#files) };
+      const segment = { ...outline, body: readSegment(outline, this.#table, this.#files).body };
       const count = countToDrop(segment, excess, oldestTs);
       live ??= Map.groupBy(this.#liveSessions.all(), (id) => hashName("session_id", id));
       this.#keepSeqs(segment, live);
       this.#table.delete(segment.firstId);
       files.push(segment.firstId);
-      if (count < segment.eventCount) this.#table.insert(cutSegment(segment, count));
+      const rest = count < segment.eventCount ? cutSegment(segment, count) : undefined;
+      if (rest !== undefined) this.#table.insert(rest);
       dropped += count;
       excess = Math.max(0, excess - count);
       if (count < segment.eventCount) return { dropped, files, finished: true };

@@ -1,12 +1,12 @@
-import type { EventFilter, EventPage, EventStore, StoredEvent, TrimResult } from "../../core/store.ts";
+import type { EventFilter, EventPage, EventStore, LostEvents, StoredEvent, TrimResult } from "../../core/store.ts";
 import { matchesFilter } from "../event-filter.ts";
 import { checkEventOrder } from "../event-order.ts";
 import type { OpenGate } from "../open-gate.ts";
-import { bodyOf, EventTrimmer } from "./event-trimmer.ts";
+import { EventTrimmer, readSegment } from "./event-trimmer.ts";
 import type { EventFiles } from "./event-files.ts";
 import { eventsIn, hashName, lastSeqIn, mayMatch, SegmentBuilder, toHashes, toLines } from "./event-segment.ts";
 import type { Database } from "./load-driver.ts";
-import { SegmentTable } from "./segment-table.ts";
+import { type SegmentOutline, SegmentTable } from "./segment-table.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 /** How much one read does before it ends its page, or lets others go on: outlines looked at, and bytes of events gone through. */
@@ -25,6 +25,8 @@ export class SqliteEvents implements EventStore {
   readonly #seqOf;
   /** The newest segment. */
   #open = new SegmentBuilder();
+  /** What the newest segment's file has lost. */
+  #openLost: readonly LostEvents[] = [];
   /** Of all that was ever written. */
   #lastId: number;
 
@@ -53,34 +55,43 @@ export class SqliteEvents implements EventStore {
   async read(filter: EventFilter, options: { readonly afterId: number; readonly limit: number }): Promise<EventPage> {
     this.#gate.check();
     const events: StoredEvent[] = [];
-    let throughId = options.afterId;
-    if (options.limit <= 0) return { events, throughId };
+    const lost: LostEvents[] = [];
+    const { afterId } = options;
+    const page = (throughId: number): EventPage => {
+      const within = lost.filter(({ id }) => id > afterId && id <= throughId);
+      return within.length === 0 ? { events, throughId } : { events, throughId, lost: within };
+    };
+    let throughId = afterId;
+    if (options.limit <= 0) return page(throughId);
     let bytes = 0;
-    const outlines = this.#table.from(options.afterId + 1, READ_LIMITS.outlines);
-    for (const { firstId, lastId, names } of outlines) {
-      if (bytes > READ_LIMITS.bytes) return { events, throughId };
-      if (mayMatch(names, filter)) {
-        const body = this.#bodyOf(firstId);
+    const outlines = this.#table.from(afterId + 1, READ_LIMITS.outlines);
+    for (const outline of outlines) {
+      if (bytes > READ_LIMITS.bytes) return page(throughId);
+      if (mayMatch(outline.names, filter)) {
+        const segment = readSegment(outline, this.#table, this.#files);
+        const { body } = segment;
+        lost.push(...segment.lost);
         bytes += body.length;
-        for (const event of eventsIn(body, filter, options.afterId)) {
+        for (const event of eventsIn(body, filter, afterId)) {
           if (!matchesFilter(event, filter)) continue;
           events.push(event);
-          if (events.length === options.limit) return { events, throughId: event.id };
+          if (events.length === options.limit) return page(event.id);
         }
       }
-      throughId = Math.max(throughId, lastId);
+      throughId = Math.max(throughId, outline.lastId);
     }
-    if (outlines.length === READ_LIMITS.outlines) return { events, throughId };
-    if (this.#open.lastId > options.afterId) {
+    if (outlines.length === READ_LIMITS.outlines) return page(throughId);
+    if (this.#open.lastId > afterId) {
+      lost.push(...this.#openLost);
       for (const body of this.#open.bodies) {
-        for (const event of eventsIn(body, filter, options.afterId)) {
+        for (const event of eventsIn(body, filter, afterId)) {
           if (!matchesFilter(event, filter)) continue;
           events.push(event);
-          if (events.length === options.limit) return { events, throughId: event.id };
+          if (events.length === options.limit) return page(event.id);
         }
       }
     }
-    return { events, throughId: Math.max(throughId, this.#lastId) };
+    return page(Math.max(throughId, this.#lastId));
   }
 
   async get(tenant: string | null, id: number): Promise<StoredEvent | null> {
@@ -113,9 +124,9 @@ export class SqliteEvents implements EventStore {
     let before = Number.MAX_SAFE_INTEGER;
     while (wanted.size > 0) {
       const outlines = this.#table.before(before, READ_LIMITS.outlines);
-      for (const { firstId, names } of outlines) {
-        this.#collectSeqs(firstId, names, wanted, seqs);
-        before = firstId;
+      for (const outline of outlines) {
+        this.#collectSeqs(outline, wanted, seqs);
+        before = outline.firstId;
       }
       if (outlines.length < READ_LIMITS.outlines) break;
       // oxlint-disable-next-line no-await-in-loop -- others go on between two parts of a long log
@@ -161,7 +172,10 @@ export class SqliteEvents implements EventStore {
         continue;
       }
       if (this.#open.eventCount > 0) this.#seal();
-      for (const body of this.#files.batches(firstId)) this.#open.add([...eventsIn(body, { tenant: null }, 0)], body);
+      const { batches, lost } = this.#files.read(firstId);
+      for (const body of batches) this.#open.add([...eventsIn(body, { tenant: null }, 0)], body);
+      this.#openLost = lost;
+      if (lost.length > 0) this.#open.addDamage();
       if (this.#open.eventCount === 0) this.#files.remove(firstId);
       else this.#files.resume(firstId);
       this.#lastId = Math.max(this.#lastId, this.#open.lastId);
@@ -176,6 +190,7 @@ export class SqliteEvents implements EventStore {
       this.#table.lastId = segment.lastId;
     });
     this.#open = new SegmentBuilder();
+    this.#openLost = [];
     this.#files.close();
   }
 
@@ -199,18 +214,18 @@ export class SqliteEvents implements EventStore {
   #bodiesAround(id: number): readonly Buffer[] {
     if (this.#open.eventCount > 0 && id >= this.#open.firstId) return this.#open.bodies;
     const outline = this.#table.around(id);
-    return outline === null || outline.lastId < id ? [] : [this.#bodyOf(outline.firstId)];
+    return outline === null || outline.lastId < id ? [] : [this.#bodyOf(outline)];
   }
 
-  #bodyOf(firstId: number): Buffer {
-    return bodyOf(firstId, this.#table, this.#files);
+  #bodyOf(outline: Pick<SegmentOutline, "firstId" | "lastId">): Buffer {
+    return readSegment(outline, this.#table, this.#files).body;
   }
 
   /** Finds the sessions that a segment has the newest events of, and crosses them off. */
-  #collectSeqs(firstId: number, names: Buffer, wanted: Map<number, string[]>, seqs: Map<string, number>): void {
-    const hits = toHashes(names).filter((hash) => wanted.has(hash));
+  #collectSeqs(outline: SegmentOutline, wanted: Map<number, string[]>, seqs: Map<string, number>): void {
+    const hits = toHashes(outline.names).filter((hash) => wanted.has(hash));
     if (hits.length === 0) return;
-    const body = this.#bodyOf(firstId);
+    const body = this.#bodyOf(outline);
     for (const hash of hits) {
       const missing = (wanted.get(hash) ?? []).filter((id) => {
         const seq = lastSeqIn(body, id);

@@ -1,6 +1,7 @@
 import type { IdempotencyRecord, IdempotencyStore } from "../../core/store.ts";
 import type { OpenGate } from "../open-gate.ts";
 import type { Database } from "./load-driver.ts";
+import type { Shrinker } from "./shrinker.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 // The column has its name from when nothing moved it.
@@ -13,6 +14,7 @@ const PRUNE_PART = 1_000;
 export class SqliteIdempotency implements IdempotencyStore {
   readonly #gate: OpenGate;
   readonly #queue: WriteQueue;
+  readonly #shrinker: Shrinker;
   readonly #insert;
   readonly #retake;
   readonly #select;
@@ -22,8 +24,9 @@ export class SqliteIdempotency implements IdempotencyStore {
   readonly #markUnknown;
   readonly #prune;
 
-  constructor(gate: OpenGate, queue: WriteQueue, database: Database) {
+  constructor(gate: OpenGate, queue: WriteQueue, database: Database, shrinker: Shrinker) {
     this.#gate = gate;
+    this.#shrinker = shrinker;
     this.#queue = queue;
     this.#insert = database.prepare<[string, string, string, string, number]>(
       `INSERT INTO idempotency (tenant, key, fingerprint, state, instance, created_at) VALUES (?, ?, ?, 'running', ?, ?)
@@ -102,7 +105,9 @@ export class SqliteIdempotency implements IdempotencyStore {
       // oxlint-disable-next-line no-await-in-loop -- one part at a time, so that calls go on between them
       const part = await this.#queue.write(() => this.#prune.run(keptBefore, PRUNE_PART).changes);
       pruned += part;
-      if (part < PRUNE_PART) return pruned;
+      if (part < PRUNE_PART) break;
     }
+    if (pruned > 0) await this.#shrinker.shrink();
+    return pruned;
   }
 }

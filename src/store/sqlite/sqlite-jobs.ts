@@ -1,6 +1,7 @@
 import type { JobRecord, JobStore } from "../../core/store.ts";
 import type { OpenGate } from "../open-gate.ts";
 import type { Database } from "./load-driver.ts";
+import type { Shrinker } from "./shrinker.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 const COLUMNS = `id, tenant, worker_id AS workerId, action, state, progress, answer, instance,
@@ -10,6 +11,7 @@ const COLUMNS = `id, tenant, worker_id AS workerId, action, state, progress, ans
 export class SqliteJobs implements JobStore {
   readonly #gate: OpenGate;
   readonly #queue: WriteQueue;
+  readonly #shrinker: Shrinker;
   readonly #put;
   readonly #get;
   readonly #list;
@@ -17,8 +19,9 @@ export class SqliteJobs implements JobStore {
   readonly #markUnknown;
   readonly #prune;
 
-  constructor(gate: OpenGate, queue: WriteQueue, database: Database) {
+  constructor(gate: OpenGate, queue: WriteQueue, database: Database, shrinker: Shrinker) {
     this.#gate = gate;
+    this.#shrinker = shrinker;
     this.#queue = queue;
     this.#put = database.prepare<[JobRecord]>(
       `INSERT INTO jobs (tenant, id, worker_id, action, state, instance, created_at, ended_at, progress, answer)
@@ -71,6 +74,8 @@ export class SqliteJobs implements JobStore {
 
   async prune(endedBefore: number): Promise<number> {
     this.#gate.check();
-    return await this.#queue.write(() => this.#prune.run(endedBefore).changes);
+    const pruned = await this.#queue.write(() => this.#prune.run(endedBefore).changes);
+    if (pruned > 0) await this.#shrinker.shrink();
+    return pruned;
   }
 }

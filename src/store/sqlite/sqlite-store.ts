@@ -6,6 +6,7 @@ import { EventFiles } from "./event-files.ts";
 import { lockFolder } from "./folder-lock.ts";
 import { type Database, type DatabaseConstructor, loadDriver } from "./load-driver.ts";
 import { migrate } from "./migrate.ts";
+import { makeShrinkable, Shrinker } from "./shrinker.ts";
 import { SqliteAudit } from "./sqlite-audit.ts";
 import { SqliteEvents } from "./sqlite-events.ts";
 import { SqliteIdempotency } from "./sqlite-idempotency.ts";
@@ -19,7 +20,7 @@ import { WriteQueue } from "./write-queue.ts";
  * Keeps the state in `toolyard.db` of a data folder, and the events in files of its folder `events`, which only its owner may read, for one server at a time.
  * What has resolved survives the end of the process, also by `kill -9`. A power cut or a crash of the operating system may take the
  * last moments with it, since commits do not wait for the disk; it leaves the file whole, and never a part of a write. A file system
- * without working locks (NFS) is not for it. Dropped records leave room inside the database, which does not shrink; dropped events take their files along.
+ * without working locks (NFS) is not for it. Dropped answers and jobs give their room back, but for some megabytes; dropped events take their files along.
  * @throws StoreError `locked`, `newer`, `corrupt` or `unavailable`.
  */
 export async function openSqliteStore(dataDir: string): Promise<Store> {
@@ -66,6 +67,7 @@ function makePrivate(file: string): void {
 function openDatabase(Constructor: DatabaseConstructor, file: string): Database {
   const database = new Constructor(file, { timeout: 5_000 });
   try {
+    makeShrinkable(database);
     database.pragma("journal_mode = WAL");
     database.pragma("synchronous = NORMAL");
     database.pragma("foreign_keys = ON");
@@ -82,12 +84,13 @@ function openDatabase(Constructor: DatabaseConstructor, file: string): Database 
 function createStore(database: Database, files: EventFiles, unlock: () => void): Store {
   const gate = new OpenGate();
   const queue = new WriteQueue(database);
+  const shrinker = new Shrinker(gate, database);
   return {
     name: "sqlite",
     durable: true,
     events: new SqliteEvents(gate, queue, database, files),
-    idempotency: new SqliteIdempotency(gate, queue, database),
-    jobs: new SqliteJobs(gate, queue, database),
+    idempotency: new SqliteIdempotency(gate, queue, database, shrinker),
+    jobs: new SqliteJobs(gate, queue, database, shrinker),
     sessions: new SqliteSessions(gate, queue, database),
     keys: new SqliteKeys(gate, queue, database),
     audit: new SqliteAudit(gate, queue, database),
