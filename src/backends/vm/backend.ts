@@ -18,6 +18,7 @@ import {
   VmConfig,
   type VmSessionConfig,
 } from "./config.ts";
+import { ProcessTools } from "./processes/process-tools.ts";
 import { sleep } from "./desktop/clock-sleep.ts";
 import { DesktopNews } from "./desktop-news.ts";
 import { Desktop } from "./desktop/desktop.ts";
@@ -57,11 +58,15 @@ export default class VmBackend extends Backend<VmSession> {
     new KnownTools(),
     new UnionTools(),
     new AliasTools(),
-    new EpisodeTools({ tools: () => this.tools() }),
     new AgentTools(),
     new WindowTools(),
+    new EpisodeTools({
+      tools: () => this.tools(),
+      reset: (session, signal) => this.#reset(session, signal),
+    }),
     new StreamTools(),
     new PowerTools(),
+    new ProcessTools(),
   ];
   readonly #terminals = ownTerminalTools(new TerminalTools<VmSession>(({ session }) => this.sandbox(session)));
 
@@ -143,7 +148,12 @@ export default class VmBackend extends Backend<VmSession> {
     await this.#pool?.close();
   }
 
-  override async reset({ data, config }: Session<VmSession>, { signal }: LifecycleContext): Promise<void> {
+  override async reset(session: Session<VmSession>, { signal }: LifecycleContext): Promise<void> {
+    await this.#reset(session, signal);
+    session.data.episode.restart(session.data.instruction);
+  }
+
+  async #reset({ data, config }: Session<VmSession>, signal: AbortSignal): Promise<void> {
     const { setup = [] } = createSessionSchema(this.#config).parse(config);
     await data.desktop.wipe(signal);
     await setUp(data.desktop.running, [...this.#config.setup, ...setup], nap, signal);
@@ -198,7 +208,8 @@ export default class VmBackend extends Backend<VmSession> {
     const desktop = new Desktop(ready, spec, options);
     // What is taken up was told of when it started.
     news.started(desktop.running, desktop.operator.driver.size, isNew ? undefined : () => {});
-    return { desktop, episode: new Episode(systemClock, config.instruction), news };
+    const instruction = config.instruction ?? null;
+    return { desktop, episode: new Episode(systemClock, instruction), instruction, news };
   }
 }
 

@@ -10,6 +10,8 @@ import type { Episode } from "./episode/episode.ts";
 export interface VmSession {
   readonly desktop: Desktop;
   readonly episode: Episode;
+  /** What its config gives the agent to do. */
+  readonly instruction: string | null;
   readonly news: DesktopNews;
 }
 

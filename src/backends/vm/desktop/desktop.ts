@@ -5,6 +5,8 @@ import { openAgent } from "../desktop-agent/open-agent.ts";
 import type { ActionDriver } from "../actions/action-driver.ts";
 import { Operator, type OperatorOptions } from "../actions/operator.ts";
 import type { DisplayConnection } from "../rfb/display-connection.ts";
+import { setDesktopSize } from "../rfb/set-desktop-size.ts";
+import type { Size } from "../screen/view.ts";
 import { sleep } from "./clock-sleep.ts";
 import type { DesktopProvider, DesktopSize, DesktopSpec, RunningDesktop } from "./provider.ts";
 import { look, openDesktop, type ReadyDesktop } from "./ready-desktop.ts";
@@ -22,6 +24,7 @@ export class Desktop {
   #size: DesktopSize;
   #connection: DisplayConnection;
   readonly #agent: DesktopAgent | undefined;
+  #isHalted = false;
 
   /** @param size with which its display is started again. */
   constructor({ running, connection }: ReadyDesktop, size: DesktopSize, { clock, ...options }: DesktopOptions) {
@@ -53,8 +56,9 @@ export class Desktop {
     return this.#size;
   }
 
-  /** Ends its display; actions then fail with `sandbox_dead` until it is started. */
+  /** Ends its display; actions are then refused with `conflict` until it is started. */
   async halt(): Promise<void> {
+    this.#isHalted = true;
     this.#connection.close();
     await this.running.halt();
   }
@@ -65,12 +69,26 @@ export class Desktop {
     this.#size = size;
     this.#connection.close();
     this.#connection = await look(this.running, this.#clock, signal);
+    this.#isHalted = false;
   }
 
-  /** Ends everything in it, wipes its files, and starts its display anew, as that of a fresh one. */
-  async wipe(signal: AbortSignal): Promise<void> {
+  /** Gives its screen another size, which its display also keeps when it is started again; throws as `setDesktopSize` does. */
+  async resize({ width, height }: Size, signal: AbortSignal): Promise<void> {
+    await setDesktopSize(await this.running.connectDisplay(signal), { width, height }, signal);
+    this.#size = { ...this.#size, width, height };
+    // oxlint-disable-next-line no-await-in-loop -- what looks at it is told a little later
+    while (this.#connection.width !== width || this.#connection.height !== height) await this.operator.flush(signal);
+  }
+
+  /**
+   * Ends everything in it, wipes its files, and starts its display anew, as that of a fresh one.
+   *
+   * @param fill puts files there before anything is started.
+   */
+  async wipe(signal: AbortSignal, fill?: () => Promise<void>): Promise<void> {
     this.#connection.close();
     await this.running.wipe(signal);
+    await fill?.();
     await this.start(signal);
   }
 
@@ -84,6 +102,10 @@ export class Desktop {
   #toDriver(): ActionDriver {
     // Asked anew each time, since its display may have been started again.
     const now = () => this.#connection;
+    const shown = () => {
+      if (!this.#isHalted) return this.#connection;
+      throw new ToolyardError("conflict", "the desktop is stopped", { suggestion: "Start it with vm:start." });
+    };
     const clock = this.#clock;
     const { running } = this;
     const { spawn } = running;
@@ -100,10 +122,10 @@ export class Desktop {
       get cursor() {
         return now().cursor;
       },
-      pointer: (x, y, buttons) => now().pointer(x, y, buttons),
-      key: (keysym, down) => now().key(keysym, down),
-      capture: (signal, part) => now().capture(signal, part),
-      nextChange: (signal) => now().nextChange(signal),
+      pointer: (x, y, buttons) => shown().pointer(x, y, buttons),
+      key: (keysym, down) => shown().key(keysym, down),
+      capture: async (signal, part) => shown().capture(signal, part),
+      nextChange: async (signal) => shown().nextChange(signal),
       sleep: (ms, signal) => sleep(clock, ms, signal),
       now: () => clock.now(),
       freeKeys: (signal) => freeKeys(running, signal),

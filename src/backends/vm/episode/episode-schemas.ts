@@ -53,3 +53,18 @@ export const EvaluateResult = z.object({
   evaluator: z.record(z.string(), z.unknown()).describe("What was asked for; long texts are cut."),
   last_action_failed: z.boolean().describe("The agent's last word was that the task cannot be done."),
 });
+
+export const ResetParams = z.strictObject({
+  instruction: z.string().max(100_000).optional().describe("What the agent is to do; the session's own by default."),
+  evaluator: Evaluator.optional().describe("How evaluate judges it when it is told nothing else."),
+  config: z
+    .array(z.record(z.string(), z.unknown()))
+    .max(256)
+    .default([])
+    .describe("Setup steps of this task, after the session's own; also in OSWorld's words."),
+});
+export const ResetResult = z.object({
+  reset: z.literal(true),
+  instruction: z.string().nullable(),
+  resolution: z.string(),
+});

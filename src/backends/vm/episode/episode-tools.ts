@@ -1,14 +1,15 @@
 import { systemClock } from "../../../core/clock.ts";
 import { ToolyardError } from "../../../core/errors.ts";
+import type { Session } from "../../../core/session.ts";
 import { type BoundTool, type Input, tool } from "../../../core/tool.ts";
 import { takeScreenshot } from "../actions/screenshot.ts";
 import { sleep } from "../desktop/clock-sleep.ts";
 import { setUp } from "../desktop/setup.ts";
-import type { VmContext } from "../session.ts";
+import type { VmContext, VmSession } from "../session.ts";
 import { cutDown } from "./action-history.ts";
 import * as schema from "./episode-schemas.ts";
-import { evaluate } from "./evaluation/evaluate.ts";
-import { Evaluator } from "./evaluation/evaluator.ts";
+import { evaluate, INFEASIBLE } from "./evaluation/evaluate.ts";
+import { Evaluator, planChecks } from "./evaluation/evaluator.ts";
 import { isRecord } from "./evaluation/metrics/equality.ts";
 import { readSetup } from "./foreign-setup.ts";
 
@@ -18,6 +19,8 @@ const LOOKS = { readOnlyHint: true, idempotentHint: true };
 export interface EpisodeToolsOptions {
   /** All of the backend's tools, which see what the screen does not show. */
   tools(): ReadonlyMap<string, BoundTool>;
+  /** Brings a session's desktop to what a fresh one is, the session's own setup included. */
+  reset(session: Session<VmSession>, signal: AbortSignal): Promise<void>;
 }
 
 /** The surface of an episode: how it looks now, what was done so far, and how well it went. */
@@ -58,6 +61,27 @@ export class EpisodeTools {
   }
 
   @tool({
+    description:
+      "Begin anew: end every program, bring files back to what a fresh desktop has, do the setup, and take a new task. The history is empty then.",
+    params: schema.ResetParams,
+    result: schema.ResetResult,
+    annotations: { destructiveHint: true, idempotentHint: true },
+    timeoutMs: 180_000,
+  })
+  async reset({ instruction, evaluator, config }: Input<typeof schema.ResetParams>, context: VmContext) {
+    const { session, signal } = context;
+    const { desktop, episode, instruction: own } = session.data;
+    const steps = readSetup(config, "config");
+    if (evaluator !== undefined) checkEvaluator(evaluator);
+    context.control?.demand();
+    await this.#options.reset(session, signal);
+    await setUp(desktop.running, steps, nap, signal);
+    episode.restart(instruction ?? own, evaluator);
+    const { width, height } = desktop.operator.driver.size;
+    return { reset: true, instruction: episode.instruction, resolution: `${width}x${height}` };
+  }
+
+  @tool({
     description: "Tell what was done so far: each action with who did it, when, its params and how it ended.",
     params: schema.HistoryParams,
     result: schema.HistoryResult,
@@ -91,7 +115,7 @@ export class EpisodeTools {
     const evaluation = await evaluate(evaluator, {
       world,
       lastActionFailed: episode.ended === "fail",
-      setUp: () => setUp(desktop.running, steps, (ms, until) => sleep(systemClock, ms, until), signal),
+      setUp: () => setUp(desktop.running, steps, nap, signal),
       signal,
     });
     return { ...evaluation, evaluator: cutDown(evaluator) };
@@ -104,6 +128,16 @@ export class EpisodeTools {
     // A tool of this very backend takes its sessions' contexts.
     return asked.invoke(asked.definition.params.parse(params), context as never);
   }
+}
+
+function nap(ms: number, signal: AbortSignal): Promise<void> {
+  return sleep(systemClock, ms, signal);
+}
+
+/** Throws for an evaluator that can never judge. */
+function checkEvaluator(evaluator: Evaluator): void {
+  readSetup(evaluator.postconfig, "evaluator.postconfig");
+  if (evaluator.func !== INFEASIBLE) planChecks(evaluator);
 }
 
 function toOwn(evaluator: unknown): Evaluator {

@@ -53,12 +53,12 @@ export class Episode {
     this.#recorders.delete(recorder);
   }
 
-  /** Begins anew: nothing has been done and nothing is known of a task. A recording goes on. */
-  restart(): void {
+  /** Begins anew with another task: nothing has been done. A recording goes on. */
+  restart(instruction: string | null = null, evaluator?: unknown): void {
     this.history.clear();
-    this.instruction = null;
+    this.instruction = instruction;
     this.ended = null;
-    this.evaluator = undefined;
+    this.evaluator = evaluator;
   }
 
   /** Sees the actions of a call: refuses input while somebody else has control, and remembers what was done. */

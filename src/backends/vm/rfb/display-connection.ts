@@ -86,6 +86,10 @@ export class DisplayConnection {
     }
   }
 
+  get isOpen(): boolean {
+    return this.#over === undefined;
+  }
+
   get width(): number {
     return this.#screen.width;
   }

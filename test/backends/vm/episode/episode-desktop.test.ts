@@ -67,4 +67,38 @@ describe.skipIf(lacking !== undefined)("an episode at a real desktop", () => {
       outcome: "infra_error",
     });
   });
+
+  it("begins anew with a task of its own, whose evaluator judges it", async () => {
+    const { open, call, fail } = await desktopServer();
+    await open({ instruction: "first", setup: [{ do: "file", path: "given.txt", text: "given" }] });
+    await call("run_command", { command: "echo old > old.txt; nohup sleep 900 >/dev/null 2>&1 &" });
+    const evaluator = {
+      func: ["file_absent", "exact_match", "exact_match"],
+      result: [
+        { type: "vm_file", path: "old.txt" },
+        { type: "vm_command_line", command: "cat given.txt task.txt" },
+        { type: "vm_command_line", command: "pgrep -c -f 'sleep 90[0]' || true" },
+      ],
+      expected: [
+        null,
+        { type: "rule", rules: { expected: "giventask\n" } },
+        { type: "rule", rules: { expected: "0\n" } },
+      ],
+    };
+    expect(await call("evaluate", { evaluator })).toMatchObject({ score: 0, results: [0, 0, 0] });
+    const config = [{ type: "execute", parameters: { command: "echo task > task.txt", shell: true } }];
+    expect(await call("reset", { instruction: "second", evaluator, config })).toEqual({
+      reset: true,
+      instruction: "second",
+      resolution: "640x480",
+    });
+    expect(await call("evaluate")).toMatchObject({ score: 1, results: [1, 1, 1] });
+    expect(await call("history")).toMatchObject({ actions: [], ended: null });
+    expect(await call("observe", { screenshot: false })).toMatchObject({ instruction: "second", screenshot: null });
+    await call("click", { x: 1, y: 1 });
+    expect(await call("reset")).toMatchObject({ instruction: "first" });
+    const wrong = { func: "exact_mach", result: { type: "screenshot" } };
+    expect(await fail("reset", { evaluator: wrong })).toMatchObject({ error: "invalid_input" });
+    expect(await fail("reset", { config: [{ type: "download" }] })).toMatchObject({ error: "invalid_input" });
+  });
 });

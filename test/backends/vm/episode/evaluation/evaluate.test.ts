@@ -143,12 +143,12 @@ describe("an evaluation", () => {
     world.answers = {
       list_windows: {
         windows: [
-          { title: "xterm", class: "xterm.XTerm", box: { x: 0, y: 0, width: 300, height: 200 }, active: false },
-          { title: "a.txt", class: "editor", box: { x: 0, y: 0, width: 9, height: 9 }, active: true },
+          { title: "xterm", class: ["xterm", "XTerm"], box: { x: 0, y: 0, width: 300, height: 200 }, active: false },
+          { title: "a.txt", class: ["editor", "Editor"], box: { x: 0, y: 0, width: 9, height: 9 }, active: true },
         ],
       },
       terminal_text: { text: "$ ls" },
-      accessibility_tree: { nodes: [{ role: "frame", name: "a.txt" }] },
+      accessibility_tree: { elements: [{ role: "frame", name: "a.txt" }] },
     };
     const checks = [
       ["exact_match", { type: "window_titles" }, { expected: ["xterm", "a.txt"] }],

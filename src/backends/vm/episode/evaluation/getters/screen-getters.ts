@@ -44,7 +44,9 @@ export const activeWindowTitle = defineGetter({}, async (_params, world) => {
 /** The size of the first window of a class. */
 export const vmWindowSize = defineGetter({ app_class_name: z.string() }, async ({ app_class_name: name }, world) => {
   const wanted = name.toLowerCase();
-  const window = (await windowsOf(world)).find(({ class: its }) => String(its).toLowerCase().includes(wanted));
+  const window = (await windowsOf(world)).find(({ class: its }) =>
+    [its].flat().some((one) => String(one).toLowerCase().includes(wanted)),
+  );
   if (window === undefined) return missing(`there is no window of the class ${name}`);
   const { width, height } = isRecord(window["box"]) ? window["box"] : window;
   return json({ width, height });
