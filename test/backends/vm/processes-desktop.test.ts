@@ -36,7 +36,8 @@ describe.skipIf(lacking !== undefined)("a session's desktop", () => {
     const { open, call, fail } = await desktopServer();
     await open();
     expect(await call("change_resolution", { width: 800, height: 500 })).toEqual({
-      running: true,
+      width: 800,
+      height: 500,
       resolution: "800x500",
     });
     const { image, size } = await call("screenshot");
