@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { settleRuntimes } from "./plugins/open-runtimes.ts";
 import { loadBackends } from "./plugins/load-backends.ts";
 import { toLimits } from "./config/limits.ts";
@@ -7,8 +7,11 @@ import type { Config } from "./config/schema.ts";
 import { toSecurity } from "./config/security.ts";
 import type { Logger } from "./core/context.ts";
 import type { RuntimeSelector } from "./core/runtime.ts";
+import type { EngineLimits } from "./engine/limits.ts";
 import { type RunningServer, startServer } from "./server/server.ts";
+import { systemClock } from "./core/clock.ts";
 import { openStore, type StoreDriver } from "./store/open-store.ts";
+import { FileRecordings } from "./store/recordings/file-recordings.ts";
 
 export interface StartOptions {
   readonly config: Config;
@@ -49,8 +52,10 @@ export async function startToolyard({ config, configDir, logger, ...options }: S
   const { engine: limits, http } = toLimits(config.limits);
   const { title, description, allowed_hosts: allowedHosts, ports_origin: portsOrigin } = config.server;
   const store = await openStore({ driver, dataDir });
+  const recordings = driver === "memory" ? undefined : openRecordings(dataDir, limits, logger);
   const server = await startServer({
     store,
+    recordings,
     mounts: backends.map(({ resource, backend }) => ({ resource, backend })),
     limits,
     http,
@@ -78,7 +83,7 @@ export async function startToolyard({ config, configDir, logger, ...options }: S
   }
   if (config.warmup.enabled) warmUp(server, config.warmup.resources, logger);
   const stopped = server.stopped.then(async () => {
-    await Promise.all([runtimes?.close(), store.close()]);
+    await Promise.all([runtimes?.close(), store.close(), recordings?.close()]);
   });
   return {
     ...server,
@@ -88,6 +93,11 @@ export async function startToolyard({ config, configDir, logger, ...options }: S
       await stopped;
     },
   };
+}
+
+function openRecordings(dataDir: string, limits: EngineLimits, logger: Logger): FileRecordings {
+  const { terminalRecordingsBytes: maxBytes, terminalRecordingsAgeMs: maxAgeMs } = limits;
+  return new FileRecordings({ folder: join(dataDir, "terminals"), clock: systemClock, logger, maxBytes, maxAgeMs });
 }
 
 /** Warms up in the background: `/ready` tells how far it is, and a call that comes meanwhile waits for the same run. */

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../core/clock.ts";
 import type { Logger } from "../core/context.ts";
 import type { Store } from "../core/store.ts";
+import type { TerminalRecordings } from "../core/terminal-recordings.ts";
 import { Admission } from "./admission.ts";
 import { EventBus } from "./bus.ts";
 import { CallStreams } from "./call-streams.ts";
@@ -37,6 +38,8 @@ export interface EngineOptions {
   /** Where what must survive is written; whoever opened it closes it after `stop`. */
   readonly store: Store;
   readonly clock?: Clock;
+  /** Keeps what terminals show; whoever made it closes it after `stop`. Nothing of it outlives a session by default. */
+  readonly recordings?: TerminalRecordings | undefined;
 }
 
 /** How long a stop waits for the store to keep what the last calls and jobs came to. */
@@ -59,6 +62,7 @@ export class Engine {
   readonly watchdog: LoopWatchdog;
   readonly ports: ExposedPorts;
   readonly terminals: Terminals;
+  readonly recordings: TerminalRecordings | undefined;
   readonly desktops: Desktops;
   /** Who controls the desktop and the terminals of a session. */
   readonly leases: ControlLeases;
@@ -82,7 +86,8 @@ export class Engine {
   #stopping: Promise<number> | undefined;
 
   /** @throws TypeError when two tools or two backends have one name. */
-  constructor({ mounts, limits, logger, store, clock = systemClock }: EngineOptions) {
+  constructor({ mounts, limits, logger, store, clock = systemClock, recordings }: EngineOptions) {
+    this.recordings = recordings;
     this.limits = limits;
     this.clock = clock;
     this.#store = store;
@@ -103,7 +108,7 @@ export class Engine {
     this.loans = new SandboxLoans(this.router, clock);
     const beside = { clock, limits, bus: this.bus };
     this.ports = new ExposedPorts(beside);
-    this.terminals = new Terminals(beside);
+    this.terminals = new Terminals({ ...beside, recordings });
     const desktops = new Desktops(beside);
     this.desktops = desktops;
     // Their own keys would stay down under the human's, and a button that is held keeps other pointers out.
@@ -196,7 +201,12 @@ export class Engine {
 
   async #prune(): Promise<void> {
     try {
-      await Promise.all([this.#idempotency.prune(), this.jobs.prune(), this.#journal.prune()]);
+      await Promise.all([
+        this.#idempotency.prune(),
+        this.jobs.prune(),
+        this.#journal.prune(),
+        this.recordings?.prune(),
+      ]);
     } catch (error) {
       this.#logger.error({ err: error }, "old records could not be removed");
     }

@@ -84,6 +84,9 @@ export interface EngineLimits {
   readonly terminalScrollbackLines: number;
   /** What is recorded of one terminal; beyond it the recording ends. */
   readonly terminalRecordingBytes: number;
+  /** What is kept of the recordings of one tenant's terminals, in all and for how long; the oldest go first. */
+  readonly terminalRecordingsBytes: number;
+  readonly terminalRecordingsAgeMs: number;
   /** Output that waits for a slow viewer; beyond it the viewer is given the screen anew in place of what it missed. */
   readonly terminalBufferBytes: number;
   /** How long a terminal lives that nobody watches or reads, types in or writes to. */
@@ -160,6 +163,8 @@ export const defaultLimits: EngineLimits = {
   terminalViewers: 16,
   terminalScrollbackLines: 1_000,
   terminalRecordingBytes: 2_097_152,
+  terminalRecordingsBytes: 268_435_456,
+  terminalRecordingsAgeMs: 604_800_000,
   terminalBufferBytes: 262_144,
   terminalIdleMs: 3_600_000,
   desktopViewers: 16,

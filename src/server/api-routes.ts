@@ -18,6 +18,7 @@ import { jobRoutes } from "./routes/jobs.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { lifecycleRoutes } from "./routes/lifecycle.ts";
 import { sessionRoutes } from "./routes/session.ts";
+import { recordingRoutes } from "./routes/recordings.ts";
 import { controlRoutes } from "./routes/control.ts";
 import { sandboxRoutes } from "./routes/sandbox.ts";
 import { shutdownRoutes } from "./routes/shutdown.ts";
@@ -55,6 +56,7 @@ export function apiRoutes(engine: Engine, security: Security, options: ApiOption
     ...sandboxEventRoutes(engine, clients, logger),
     ...sandboxRoutes(engine),
     ...controlRoutes(engine),
+    ...recordingRoutes(engine),
     ...initRoutes(engine, new ConfigFolder(options.configDir)),
     ...toolRoutes(engine),
     ...warmupRoutes(engine),

@@ -1,6 +1,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/context.ts";
 import type { Store } from "../core/store.ts";
+import type { TerminalRecordings } from "../core/terminal-recordings.ts";
 import { Engine } from "../engine/engine.ts";
 import type { EngineLimits } from "../engine/limits.ts";
 import type { Mount } from "../engine/mount.ts";
@@ -47,6 +48,8 @@ export interface ServerOptions {
   /** Where state is kept; in memory by default. Whoever opened it closes it, once the server has stopped. */
   readonly store?: Store;
   readonly clock?: Clock;
+  /** Keeps what terminals show; whoever made it closes it, once the server has stopped. */
+  readonly recordings?: TerminalRecordings | undefined;
   readonly runtimes?: RuntimeReport;
   /** `http://*.localhost`: where each exposed port has an origin of its own; by default all are under `/ports/`. */
   readonly portsOrigin?: string | undefined;
@@ -85,7 +88,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     host: options.host,
     allowedOrigins,
   });
-  const engine = new Engine({ mounts, limits, store, logger, ...(clock !== undefined && { clock }) });
+  const { recordings } = options;
+  const engine = new Engine({ mounts, limits, store, logger, recordings, ...(clock !== undefined && { clock }) });
   const clients = new StreamClients(limits.streamClients);
   const planes = [
     ...terminalsPlane(engine, clients),

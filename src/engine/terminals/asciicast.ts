@@ -4,6 +4,8 @@ export interface AsciicastHead {
   readonly rows: number;
   readonly startedAt: Date;
   readonly title: string;
+  /** What else is said of it, under a name of ours that players pass over. */
+  readonly toolyard?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** One thing that happened: output, a resize, or a marker. */
@@ -17,14 +19,18 @@ type Code = "o" | "r" | "m";
 export class Asciicast {
   readonly #head: AsciicastHead;
   readonly #maxBytes: number;
+  readonly #keep: (line: string) => void;
   readonly #lines: string[] = [];
   #bytes = 0;
   #complete = true;
   #full = false;
 
-  constructor(head: AsciicastHead, maxBytes: number) {
+  /** @param keep given each line as it comes, the head first. */
+  constructor(head: AsciicastHead, maxBytes: number, keep: (line: string) => void = () => undefined) {
     this.#head = head;
     this.#maxBytes = maxBytes;
+    this.#keep = keep;
+    keep(this.#headLine(head.toolyard));
   }
 
   /** Whether all that was shown is in it. */
@@ -48,16 +54,20 @@ export class Asciicast {
 
   /** The whole file. */
   toString(): string {
+    return `${[this.#headLine(), ...this.#lines].join("\n")}\n`;
+  }
+
+  #headLine(toolyard?: Readonly<Record<string, unknown>>): string {
     const { columns, rows, startedAt, title } = this.#head;
-    const head = {
+    return JSON.stringify({
       version: 2,
       width: columns,
       height: rows,
       timestamp: Math.floor(startedAt.getTime() / 1000),
       ...(title !== "" && { title }),
       env: { TERM: "xterm-256color" },
-    };
-    return `${[JSON.stringify(head), ...this.#lines].join("\n")}\n`;
+      ...(toolyard !== undefined && { toolyard }),
+    });
   }
 
   #add(timeMs: number, code: Code, data: string): void {
@@ -68,7 +78,12 @@ export class Asciicast {
     if (this.#bytes > this.#maxBytes) {
       this.#full = true;
       this.#complete = false;
-      this.#lines.push(JSON.stringify([second, "m", "the recording is full"]));
-    } else this.#lines.push(line);
+      this.#push(JSON.stringify([second, "m", "the recording is full"]));
+    } else this.#push(line);
+  }
+
+  #push(line: string): void {
+    this.#lines.push(line);
+    this.#keep(line);
   }
 }

@@ -4,6 +4,7 @@ import type { Actor, EventType } from "../../core/events.ts";
 import type { SandboxInstance } from "../../core/runtime.ts";
 import type { ProcessExit } from "../../core/sandbox-process.ts";
 import { parseTerminalCommand, type TerminalRequest, toTerminalCommand } from "../../core/terminal.ts";
+import type { TerminalRecordings } from "../../core/terminal-recordings.ts";
 import type { EventBus } from "../bus.ts";
 import type { EngineLimits } from "../limits.ts";
 import { emitFor, type EventOrigin } from "../record-events.ts";
@@ -11,13 +12,15 @@ import { sandboxOf, unable } from "../sandbox-of.ts";
 import type { SessionRecord } from "../session-record.ts";
 import type { EmulationPace } from "./emulation-pace.ts";
 import { InputTally } from "./input-tally.ts";
-import { Terminal, type TerminalEnd } from "./terminal.ts";
+import { Terminal, type TerminalDeps, type TerminalEnd } from "./terminal.ts";
 
 export interface TerminalSetDeps {
   readonly clock: Clock;
   readonly limits: EngineLimits;
   readonly bus: EventBus;
   readonly pace: EmulationPace;
+  /** Absent where no recording outlives its session. */
+  readonly recordings?: TerminalRecordings | undefined;
 }
 
 /** Ended terminals that can still be looked at. */
@@ -28,7 +31,7 @@ const DEFAULT_ROWS = 24;
 /** The terminals of one session; those that an earlier server started are found when somebody first asks. */
 export class SessionTerminalSet {
   readonly #record: SessionRecord;
-  readonly #deps: TerminalSetDeps;
+  readonly #deps: TerminalSetDeps & TerminalDeps;
   readonly #terminals = new Map<string, Terminal>();
   readonly #tally: InputTally;
   #found: Promise<void> | undefined;
@@ -37,7 +40,10 @@ export class SessionTerminalSet {
 
   constructor(record: SessionRecord, deps: TerminalSetDeps) {
     this.#record = record;
-    this.#deps = deps;
+    const { recordings } = deps;
+    const { tenant, workerId, id: sessionId, resource } = record;
+    const owner = { tenant, workerId, sessionId, resource };
+    this.#deps = { ...deps, place: recordings && { recordings, owner } };
     this.#tally = new InputTally(deps.clock, (id, actor, bytes) => {
       emitFor(this.#deps, "terminal.input", this.#record, { terminal_id: id, bytes }, actor);
     });

@@ -6,7 +6,7 @@ import type { SandboxProcess } from "../../core/sandbox-process.ts";
 import type { TerminalMark, TerminalScreen, TerminalStatus } from "../../core/terminal.ts";
 import { settlesWithin } from "../deadline.ts";
 import type { EngineLimits } from "../limits.ts";
-import { Asciicast } from "./asciicast.ts";
+import { beginRecording, type BegunRecording, type RecordingPlace } from "./begin-recording.ts";
 import type { EmulationPace } from "./emulation-pace.ts";
 import { Screen } from "./screen.ts";
 import { ShowProgress } from "./show-progress.ts";
@@ -17,6 +17,8 @@ export interface TerminalDeps {
   readonly clock: Clock;
   readonly limits: EngineLimits;
   readonly pace: EmulationPace;
+  /** Absent where nothing is to outlive the session. */
+  readonly place?: RecordingPlace | undefined;
 }
 
 /** Why a terminal is over. */
@@ -42,7 +44,7 @@ export class Terminal {
   readonly #process: SandboxProcess;
   readonly #deps: TerminalDeps;
   readonly #screen: Screen;
-  readonly #recording: Asciicast;
+  readonly #recording: BegunRecording;
   readonly #viewers: Viewers;
   readonly #decoder = new StringDecoder("utf8");
   readonly #stop = new AbortController();
@@ -70,10 +72,8 @@ export class Terminal {
     this.#line = new WriteLine(process);
     this.#progress = new ShowProgress(clock);
     this.#viewers = new Viewers(limits.terminalViewers);
-    const startedAt = new Date(process.startedAt);
-    const head = { columns: mark.columns, rows: mark.rows, startedAt, title: mark.command.join(" ").slice(0, 200) };
-    this.#recording = new Asciicast(head, limits.terminalRecordingBytes);
-    if (taken) this.#recording.gap(0, "the server was restarted: what was shown before has no times");
+    this.#recording = beginRecording(mark, new Date(process.startedAt), limits, deps.place);
+    if (taken) this.#recording.cast.gap(0, "the server was restarted: what was shown before has no times");
     this.over = this.#run(taken);
     this.#watchIdle();
   }
@@ -128,7 +128,8 @@ export class Terminal {
   }
 
   recording(): { readonly cast: string; readonly complete: boolean } {
-    return { cast: this.#recording.toString(), complete: this.#recording.complete };
+    const { cast } = this.#recording;
+    return { cast: cast.toString(), complete: cast.complete };
   }
 
   /** Bytes that are written and not yet taken. */
@@ -153,7 +154,7 @@ export class Terminal {
     if (columns === this.#screen.columns && rows === this.#screen.rows) return;
     await this.#inTurn(() => {
       this.#screen.resize(columns, rows);
-      this.#recording.resize(this.#time(), columns, rows);
+      this.#recording.cast.resize(this.#time(), columns, rows);
     });
     await this.#process.resize(columns, rows);
   }
@@ -225,6 +226,7 @@ export class Terminal {
     }
     await this.#inTurn(() => {
       this.#end = this.#wanted ?? end;
+      this.#recording.end();
       this.#viewers.ended(this.#process.exit);
     });
     return this.#end ?? end;
@@ -253,14 +255,14 @@ export class Terminal {
     let text = this.#decoder.write(data);
     if (ended) text += this.#decoder.end();
     if (skipped > 0) {
-      this.#recording.gap(this.#time(), `${skipped} bytes are left out`);
+      this.#recording.cast.gap(this.#time(), `${skipped} bytes are left out`);
       // Ends a sequence that was cut.
       text = `\u0018\r\n[toolyard: ${skipped} bytes are left out]\r\n${text}`;
     }
     if (text === "") return;
     this.#usedAt = this.#deps.clock.now();
     await this.#screen.write(text);
-    this.#recording.output(this.#time(), text);
+    this.#recording.cast.output(this.#time(), text);
     this.#viewers.output(Buffer.from(text, "utf8"));
   }
 
