@@ -167,6 +167,19 @@ describe("databases", () => {
       },
     ];
     expect(text("text2sql:get_schema", { tables })).toBe("Table orders\n  id INTEGER (PK)\n  FK user -> users.id");
+    const known = {
+      customers: { columns: [{ name: "id", type: "INTEGER", pk: true }], foreign_keys: [] },
+      orders: {
+        columns: [{ name: "customer", type: "INTEGER", pk: false }],
+        foreign_keys: [{ to_table: "customers", from_col: "customer", to_col: "id" }],
+      },
+    };
+    expect(text("text2sql:get_schema", { db_id: "shop", schema: known })).toBe(
+      "Table customers\n  id INTEGER (PK)\n\nTable orders\n  customer INTEGER\n  FK customer -> customers.id",
+    );
+    const rows = { columns: ["a"], rows: [[1]], row_count: 1, truncated: false };
+    expect(text("ds:query", rows)).toBe("a\n---\n1\nRows returned: 1");
+    expect(text("ds:run_python", { result: "done", images: [], stdout: "done" })).toBe("done");
   });
 });
 

@@ -1,5 +1,6 @@
 import { formatFile, formatPlain } from "./box.ts";
 import { formatCode } from "./code.ts";
+import { formatData } from "./data.ts";
 import { formatDesktop } from "./desktop.ts";
 import { toText } from "./fields.ts";
 import { formatGeneric } from "./generic.ts";
@@ -42,6 +43,7 @@ const BUILT_IN: Readonly<Record<string, ToolFormatter>> = {
   "web:image_search": formatImageSearch,
   "web:reverse_image_search": formatImageSearch,
   "doc:*": formatSearch,
+  "ds:*": formatData,
   "text2sql:*": formatSql,
   "sql:*": formatSql,
   "mcp:*": formatMcp,

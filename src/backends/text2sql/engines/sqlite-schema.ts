@@ -32,9 +32,7 @@ export function readSqliteTables(ask: Ask): NamedTable[] {
 }
 
 function readColumns(ask: Ask, table: string) {
-  const rows = ask(
-    `SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(${quoteText(table)}) ORDER BY cid`,
-  ).filter(([, , , , , hidden]) => hidden !== 1);
+  const rows = askColumns(ask, table).filter(([, , , , , hidden]) => hidden !== 1);
   const columns: ColumnSchema[] = rows.map(([name, type, notNull, defaultValue, pk]) => ({
     name: String(name),
     type: String(type),
@@ -47,6 +45,18 @@ function readColumns(ask: Ask, table: string) {
     .toSorted((left, right) => Number(left[4]) - Number(right[4]))
     .map(([name]) => String(name));
   return { columns, primaryKey };
+}
+
+/** A view of what is gone has no columns; that costs no other table its own. */
+function askColumns(ask: Ask, table: string) {
+  try {
+    return ask(
+      `SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(${quoteText(table)}) ORDER BY cid`,
+    );
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "SQLITE_ERROR") return [];
+    throw error;
+  }
 }
 
 function readForeignKeys(ask: Ask, table: string): ForeignKey[] {
