@@ -2,11 +2,12 @@ import { parseCombination, toKeysyms } from "../keys/key-combination.ts";
 import type { Point } from "../screen/view.ts";
 import type { ActionName, ImagePoint } from "./action.ts";
 import type { Row } from "./action-row.ts";
-import { CLIPBOARD_ROWS, pasteText } from "./clipboard-rows.ts";
+import { CLIPBOARD_ROWS } from "./clipboard-rows.ts";
 import { ELEMENT_ROWS, locate, readTree } from "./element-rows.ts";
 import type { Operator } from "./operator.ts";
 import { PROGRAM_ROWS } from "./program-rows.ts";
 import { takeScreenshot } from "./screenshot.ts";
+import { typeText } from "./type-method.ts";
 import { WAIT_ROWS } from "./wait-rows.ts";
 import { WINDOW_ROWS } from "./window-rows.ts";
 
@@ -88,9 +89,7 @@ export const ACTION_TABLE: { readonly [N in ActionName]: Row<N> } = {
   },
 
   type: async ({ text, delay_ms: delayMs, method }, operator, signal) => {
-    if (method === "clipboard") return pasteText(text, operator, signal);
-    await operator.typist.type(text, delayMs ?? 0, signal);
-    await operator.flush(signal);
+    await typeText(text, { method: method ?? "auto", delayMs: delayMs ?? 0 }, operator, signal);
   },
 
   key: async ({ keys, repeat }, operator, signal) => {

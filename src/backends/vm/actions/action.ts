@@ -51,7 +51,7 @@ const MAX_TEXT = 100_000;
 
 export const TypeMethod = z
   .enum(["auto", "keys", "clipboard"])
-  .describe("keys, as auto does, or pasted at once from the clipboard, which then holds again what it held.");
+  .describe("keys; or pasted, after which the clipboard holds what it held; auto pastes what keys take long for.");
 
 /** Every action by its one name; params are units of the wire: pixels of the screenshot, seconds. */
 export const ACTION_SCHEMAS = {

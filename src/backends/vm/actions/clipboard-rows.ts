@@ -1,4 +1,5 @@
 import { ToolyardError } from "../../../core/errors.ts";
+import type { AgentAnswer } from "../desktop-agent/agent-answers.ts";
 import { agentOf } from "../desktop-agent/agent-port.ts";
 import { toKeysyms } from "../keys/key-combination.ts";
 import type { Rows } from "./action-row.ts";
@@ -31,30 +32,72 @@ export const CLIPBOARD_ROWS: Rows<"clipboard_get" | "clipboard_set"> = {
   },
 };
 
+/** How a text is pasted. */
+export interface PasteOptions {
+  /** Line ends and tabs are pressed between what is pasted, so that they do what the keys do. */
+  readonly pressControls: boolean;
+}
+
 /**
- * Pastes a text where the focus is; afterwards the clipboard holds what it held.
+ * Pastes a text where the focus is; afterwards the clipboard holds what it held. In terminals line ends are always pressed, since a
+ * shell does not run what is pasted.
  *
- * @throws ToolyardError `business_failure` when nothing took it.
+ * @throws ToolyardError `business_failure` when nothing took it; `details.pasted` says how many characters had been by then.
  */
-export async function pasteText(text: string, operator: Operator, signal: AbortSignal): Promise<void> {
+export async function pasteText(
+  text: string,
+  { pressControls }: PasteOptions,
+  operator: Operator,
+  signal: AbortSignal,
+): Promise<void> {
+  if (text === "") return;
   const agent = agentOf(operator.driver);
   const options = { timeoutMs: TIMEOUT_MS, signal };
-  if (text === "") return;
   const { window } = await agent.ask("active_window", {}, options);
   const inTerminal = window !== null && window.class.some((name) => TERMINAL.test(name));
   const before = await agent.ask("clipboard_get", { type: "auto" }, options).catch(unlessAborted(signal));
-  await agent.ask("clipboard_set", { text, primary: inTerminal }, options);
-  await operator.hands.holding(toKeysyms(inTerminal ? ["shift", "Insert"] : ["ctrl", "v"]), () => {});
-  const { served } = await agent.ask("clipboard_served", {}, { timeoutMs: FETCH_MS, signal });
-  if (served) await operator.driver.sleep(AFTERWARDS_MS, signal);
-  if (before?.kind === "none") await agent.ask("clipboard_set", {}, options);
-  if (before?.kind === "text") await agent.ask("clipboard_set", { text: before.text }, options);
-  if (before?.kind === "png") await agent.ask("clipboard_set", { png: before.png }, options);
+  let pasted = 0;
+  for (const part of pressControls || inTerminal ? text.split(/([\n\t]+)/) : [text]) {
+    if (part === "") continue;
+    // oxlint-disable-next-line no-await-in-loop -- one part after another
+    const isTaken = /^[\n\t]/.test(part)
+      ? // oxlint-disable-next-line no-await-in-loop -- one part after another
+        await operator.typist.type(part, 0, signal).then(() => true)
+      : // oxlint-disable-next-line no-await-in-loop -- one part after another
+        await pasteOnce(part, inTerminal, operator, signal);
+    if (!isTaken) break;
+    pasted += part.length;
+  }
+  const content = toContent(before);
+  if (content !== undefined) await agent.ask("clipboard_set", content, options);
   await operator.flush(signal);
-  if (served) return;
+  if (pasted === text.length) return;
   throw new ToolyardError("business_failure", "no program took the text from the clipboard", {
+    details: { pasted },
     suggestion: "Focus a field that takes text first, or type it by keys.",
   });
+}
+
+/** Answers whether a program took it. */
+async function pasteOnce(
+  text: string,
+  inTerminal: boolean,
+  { driver, hands }: Operator,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const agent = agentOf(driver);
+  await agent.ask("clipboard_set", { text, primary: inTerminal }, { timeoutMs: TIMEOUT_MS, signal });
+  await hands.holding(toKeysyms(inTerminal ? ["shift", "Insert"] : ["ctrl", "v"]), () => {});
+  const { served } = await agent.ask("clipboard_served", {}, { timeoutMs: FETCH_MS, signal });
+  if (served) await driver.sleep(AFTERWARDS_MS, signal);
+  return served;
+}
+
+/** What is to be set for the clipboard to hold it again. */
+function toContent(before: AgentAnswer<"clipboard_get"> | undefined): Readonly<Record<string, unknown>> | undefined {
+  if (before?.kind === "text") return { text: before.text };
+  if (before?.kind === "png") return { png: before.png };
+  return before === undefined ? undefined : {};
 }
 
 /** What cannot be read cannot be put back. */

@@ -50,6 +50,8 @@ export async function runPyautogui(
   const { width, height } = operator.view.image;
   const args = { code, screenshot_size: [width, height] };
   const { ended_by: endedBy, ...done } = await agentOf(operator.driver).ask("python", args, { timeoutMs, signal });
+  // Where it left the pointer is known to the display first.
+  await operator.flush(signal);
   return { ...done, timed_out: endedBy === "timeout" };
 }
 

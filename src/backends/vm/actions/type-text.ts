@@ -51,7 +51,7 @@ export class Typist {
 
   #assertRoom(keysyms: readonly number[]): void {
     if (this.#driver.freeKeys !== undefined) return;
-    const outside = new Set([...this.#spare, ...keysyms.filter((keysym) => !isOnUsKeyboard(keysym))]);
+    const outside = new Set([...this.#spare, ...outsideLayout(keysyms)]);
     if (outside.size <= MAX_SPARE_KEYS) return;
     throw new ToolyardError(
       "limit_exceeded",
@@ -78,6 +78,15 @@ export class Typist {
     }
     this.#spare.add(keysym);
   }
+}
+
+function outsideLayout(keysyms: readonly number[]): readonly number[] {
+  return keysyms.filter((keysym) => !isOnUsKeyboard(keysym));
+}
+
+/** Whether typing it by keys has to stop and set the keymap anew; throws as {@link Typist.type} does for what cannot be typed. */
+export function needsMoreKeysThanThereAre(text: string): boolean {
+  return new Set(outsideLayout(toTypedKeys(text))).size > MAX_SPARE_KEYS;
 }
 
 function toTypedKeys(text: string): readonly number[] {

@@ -47,7 +47,7 @@ def count_points_in(width, height):
 
 
 def finish():
-    _screen.sync()
+    _screen.tell_position()
 
 
 def _pause(seconds=None):

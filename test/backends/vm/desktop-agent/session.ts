@@ -1,6 +1,9 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
 import { onTestFinished } from "vitest";
 import VmBackend from "../../../../src/backends/vm/backend.ts";
 import type { VmContext, VmSession } from "../../../../src/backends/vm/session.ts";
+import { ToolyardError } from "../../../../src/core/errors.ts";
 import type { Logger } from "../../../../src/core/context.ts";
 import type { RuntimeSelector } from "../../../../src/core/runtime.ts";
 import type { Session } from "../../../../src/core/session.ts";
@@ -23,13 +26,35 @@ export async function openVmSession(
   const outcomes: string[] = [];
   const context = { session, signal, setOutcome: (outcome: string) => outcomes.push(outcome) };
   const tools = backend.tools();
-  const call = async (name: string, params: object = {}): Promise<Record<string, unknown>> => {
+  // Tests look into answers of every shape; what they expect is checked by the assertion itself.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  const call = async (name: string, params: object = {}): Promise<any> => {
     const tool = tools.get(name);
     if (tool === undefined) throw new Error(`there is no ${name}`);
     // Of a context, these tools use the session, the signal and the outcome.
     const result = await tool.invoke(tool.definition.params.parse(params), context as unknown as VmContext as never);
-    // Every result of these tools is an object.
-    return (tool.definition.result?.parse(result) ?? result) as Record<string, unknown>;
+    return tool.definition.result?.parse(result) ?? result;
   };
-  return { backend, session, call, outcomes };
+  /** The error that a call ends with. */
+  const fail = async (name: string, params: object = {}): Promise<ToolyardError> => {
+    const error: unknown = await call(name, params).then(
+      () => null,
+      (reason: unknown) => reason,
+    );
+    if (error instanceof ToolyardError) return error;
+    throw new Error(`${name} did not fail as it should`, { cause: error });
+  };
+  /** The first element that is as wanted. */
+  const one = async (wanted: object) => {
+    const { elements } = await call("find_element", wanted);
+    if (elements.length === 0) throw new Error(`there is no element ${JSON.stringify(wanted)}`);
+    return elements[0];
+  };
+  return { backend, session, call, fail, one, outcomes };
+}
+
+/** Whether this machine has a program of that name. */
+export function hasProgram(name: string): boolean {
+  const folders = (process.env["PATH"] ?? "").split(path.delimiter);
+  return folders.some((folder) => existsSync(path.join(folder, name)));
 }
