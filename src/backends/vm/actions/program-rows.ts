@@ -49,8 +49,10 @@ export async function runPyautogui(
 ): Promise<CodeDone> {
   const { width, height } = operator.view.image;
   const args = { code, screenshot_size: [width, height] };
-  const { ended_by: endedBy, ...done } = await agentOf(operator.driver).ask("python", args, { timeoutMs, signal });
-  // Where it left the pointer is known to the display first.
+  const agent = agentOf(operator.driver);
+  const { ended_by: endedBy, ...done } = await agent.ask("python", args, { timeoutMs, signal });
+  // A display does not tell of a pointer that XTEST moved, and later actions begin where it is.
+  operator.hands.moveTo(await agent.ask("pointer", {}, { timeoutMs: TIMEOUT_MS, signal }));
   await operator.flush(signal);
   return { ...done, timed_out: endedBy === "timeout" };
 }

@@ -60,6 +60,7 @@ export const AGENT_OPS = {
   maximize_window: { lane: "display", answer: Window },
   place_window: { lane: "display", answer: Window },
   close_window: { lane: "display", answer: z.object({ closed: z.boolean() }) },
+  pointer: { lane: "display", answer: z.object({ x: z.int().min(0).max(65_535), y: z.int().min(0).max(65_535) }) },
   clipboard_get: {
     lane: "display",
     answer: z.discriminatedUnion("kind", [

@@ -30,6 +30,7 @@ class Windows:
             "minimize_window": self.minimize,
             "maximize_window": self.maximize,
             "place_window": self.place,
+            "pointer": self.pointer,
         }
 
     def list(self, _request):
@@ -94,6 +95,10 @@ class Windows:
         # A program may insist on whole characters or a least size: then it stays as it has become.
         self.wait(request, lambda: all(self.describe(number)["box"][key] == wanted[key] for key in wanted), 0.5)
         return self.describe(number)
+
+    def pointer(self, _request):
+        at = self.root.query_pointer()
+        return {"x": at.root_x, "y": at.root_y}
 
     def ids(self):
         for name in ("_NET_CLIENT_LIST_STACKING", "_NET_CLIENT_LIST"):

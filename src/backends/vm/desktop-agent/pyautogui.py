@@ -47,7 +47,7 @@ def count_points_in(width, height):
 
 
 def finish():
-    _screen.tell_position()
+    _screen.sync()
 
 
 def _pause(seconds=None):

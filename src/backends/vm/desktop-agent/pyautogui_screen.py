@@ -47,13 +47,6 @@ class Screen:
 
         xtest.fake_input(self.display, X.ButtonPress if down else X.ButtonRelease, number)
 
-    def tell_position(self):
-        """Has a VNC server tell its viewers where the pointer is: it does so for one that is put somewhere, not for one that moves."""
-        if self.connection is not None:
-            at = self.root.query_pointer()
-            self.root.warp_pointer(at.root_x, at.root_y)
-            self.sync()
-
     def sync(self):
         if self.connection is not None:
             self.connection.sync()
