@@ -31,6 +31,7 @@ import { setUp } from "./desktop/setup.ts";
 import { Episode } from "./episode/episode.ts";
 import { EpisodeTools } from "./episode/episode-tools.ts";
 import { remembered } from "./episode/remember-tools.ts";
+import { QemuDesktopProvider } from "./qemu/qemu-provider.ts";
 import { KnownTools } from "./known-tools.ts";
 import { PowerTools } from "./power-tools.ts";
 import type { VmSession } from "./session.ts";
@@ -164,7 +165,8 @@ export default class VmBackend extends Backend<VmSession> {
     if (pool !== undefined && pool.ready > 0) return { up: true, details: { provider: this.#config.provider, pool } };
     const reason =
       this.#provider === undefined ? "the server gave the vm backend no runtimes" : await this.#provider.check(signal);
-    const details = { provider: this.#config.provider, ...(pool !== undefined && { pool }) };
+    const more = await this.#provider?.details?.();
+    const details = { provider: this.#config.provider, ...more, ...(pool !== undefined && { pool }) };
     return reason === undefined ? { up: true, details } : { up: false, reason };
   }
 
@@ -218,6 +220,7 @@ function nap(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 function createProvider(config: VmConfig, { runtimes }: BackendSetup): DesktopProvider | undefined {
+  if (config.provider === "qemu" && config.qemu !== undefined) return new QemuDesktopProvider(config.qemu);
   if (runtimes === undefined) return undefined;
   return new SandboxDesktopProvider({
     selector: runtimes,

@@ -5,6 +5,7 @@ import { DEFAULT_SETTLING } from "./actions/settle.ts";
 import type { OperatorOptions } from "./actions/operator.ts";
 import type { DesktopSpec } from "./desktop/provider.ts";
 import { SetupSteps } from "./desktop/setup.ts";
+import { QemuConfig } from "./qemu/qemu-config.ts";
 
 const Limit = (maximum: number) => z.int().min(1).max(maximum);
 const Cpus = z.number().min(0.01).max(1024);
@@ -23,13 +24,13 @@ const Shown = {
   accessibility_tree: z.boolean().describe("Answers the accessibility tree with every known tool, as XML."),
 };
 
-/** The `config` of a vm backend's entry; every maximum bounds what a session may ask for. */
-export const VmConfig = z.strictObject({
+const VmFields = z.strictObject({
   provider: z
     .string()
     .max(64)
     .default("auto")
-    .describe("Where desktops run: a runtime's name, or auto for the first that can hold one."),
+    .describe("Where desktops run: a runtime's name, qemu, or auto for the first runtime that can hold one."),
+  qemu: QemuConfig.optional().describe("What the machines of the provider qemu are."),
   min_isolation: z.enum(ISOLATION_LEVELS).optional(),
   image: Image.optional().describe("Of containers; toolyard/desktop by default."),
   images: z.array(Image).max(256).optional().describe("Those that sessions may ask for; any by default."),
@@ -70,6 +71,12 @@ export const VmConfig = z.strictObject({
       parallel: Limit(64).default(2).describe("Started at once."),
     })
     .optional(),
+});
+
+/** The `config` of a vm backend's entry; every maximum bounds what a session may ask for. */
+export const VmConfig = VmFields.refine(({ provider, qemu }) => provider !== "qemu" || qemu !== undefined, {
+  path: ["qemu"],
+  message: "The provider qemu needs to know its image.",
 });
 export type VmConfig = z.infer<typeof VmConfig>;
 

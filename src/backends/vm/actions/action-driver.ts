@@ -22,6 +22,8 @@ export interface ActionDriver {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   /** Monotonic milliseconds. */
   now(): number;
+  /** How many characters outside the keyboard's layout can be given keys at once; 18 by default. */
+  readonly spareKeys?: number;
   /** Takes back the keys that were given to characters outside the keyboard's layout; absent where nothing can. */
   freeKeys?(signal: AbortSignal): Promise<void>;
   /** What RFB cannot do; absent where the desktop has none. */

@@ -52,12 +52,13 @@ export class Typist {
   #assertRoom(keysyms: readonly number[]): void {
     if (this.#driver.freeKeys !== undefined) return;
     const outside = new Set([...this.#spare, ...outsideLayout(keysyms)]);
-    if (outside.size <= MAX_SPARE_KEYS) return;
+    const room = this.#driver.spareKeys ?? MAX_SPARE_KEYS;
+    if (outside.size <= room) return;
     throw new ToolyardError(
       "limit_exceeded",
       `${outside.size} different characters are outside the keyboard's layout`,
       {
-        details: { limit: "spare_keys", spare_keys: MAX_SPARE_KEYS },
+        details: { limit: "spare_keys", spare_keys: room },
         suggestion: "Put such a text into a file of the desktop, or through its clipboard.",
       },
     );

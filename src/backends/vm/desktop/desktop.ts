@@ -4,6 +4,7 @@ import type { DesktopAgent } from "../desktop-agent/desktop-agent.ts";
 import { openAgent } from "../desktop-agent/open-agent.ts";
 import type { ActionDriver } from "../actions/action-driver.ts";
 import { Operator, type OperatorOptions } from "../actions/operator.ts";
+import { onUsKeyboard } from "../keys/us-keyboard.ts";
 import type { DisplayConnection } from "../rfb/display-connection.ts";
 import { setDesktopSize } from "../rfb/set-desktop-size.ts";
 import type { Size } from "../screen/view.ts";
@@ -109,7 +110,10 @@ export class Desktop {
     const clock = this.#clock;
     const { running } = this;
     const { spawn } = running;
+    const press = (keysym: number, down: boolean) => shown().key(keysym, down);
+    const isMachine = running.screen === "machine";
     return {
+      ...(isMachine ? { spareKeys: 0 } : { freeKeys: (signal) => freeKeys(running, signal) }),
       agent: this.#agent,
       run: (command, signal) => running.exec(command, signal),
       ...(spawn !== undefined && { launch: (command, signal) => spawn.call(running, command, signal) }),
@@ -123,12 +127,11 @@ export class Desktop {
         return now().cursor;
       },
       pointer: (x, y, buttons) => shown().pointer(x, y, buttons),
-      key: (keysym, down) => shown().key(keysym, down),
+      key: isMachine ? onUsKeyboard(press) : press,
       capture: async (signal, part) => shown().capture(signal, part),
       nextChange: async (signal) => shown().nextChange(signal),
       sleep: (ms, signal) => sleep(clock, ms, signal),
       now: () => clock.now(),
-      freeKeys: (signal) => freeKeys(running, signal),
     };
   }
 }

@@ -39,6 +39,13 @@ export interface RunningDesktop {
   connect?(port: number, signal: AbortSignal): Promise<Duplex>;
   /** The sandbox that it runs in, for what the server does with any: terminals, ports, files over HTTP. */
   readonly box?: SandboxInstance;
+  /**
+   * The screen of a machine has the keys of a `us` keyboard and no others, so that text beyond it cannot be typed; an X display's
+   * keymap takes any. `x11` by default.
+   */
+  readonly screen?: "x11" | "machine";
+  /** Whole moments of the desktop, memory and disk; absent where they cannot be kept. */
+  readonly snapshots?: DesktopSnapshots;
   /** Settles when the desktop is over, by {@link stop} too. */
   readonly ended: Promise<string>;
   /** Starts its display again after {@link halt} or {@link wipe}; does nothing while it runs. */
@@ -53,11 +60,21 @@ export interface RunningDesktop {
   stop(): Promise<void>;
 }
 
+/** Moments of a desktop that it can be brought back to. Both throw ToolyardError; `restore` `unknown_name`. */
+export interface DesktopSnapshots {
+  readonly names: readonly string[];
+  /** Keeps the present moment, in place of an earlier one of that name. */
+  save(name: string, signal: AbortSignal): Promise<void>;
+  restore(name: string, signal: AbortSignal): Promise<void>;
+}
+
 /** Where desktops run. */
 export interface DesktopProvider {
   readonly name: string;
   /** Says why not and what to do, or nothing when it can start desktops. */
   check(signal: AbortSignal): Promise<string | undefined>;
+  /** What there is to know of how its desktops run, for the health of the backend. */
+  details?(): Promise<Readonly<Record<string, unknown>>>;
   /**
    * Starts a desktop; its display may still be dark.
    *

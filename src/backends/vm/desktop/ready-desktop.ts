@@ -42,7 +42,8 @@ export async function look(running: RunningDesktop, clock: Clock, signal: AbortS
     gone.abort(new ToolyardError("dependency_failed", `the desktop ended before it showed anything: ${reason}`)),
   );
   const either = AbortSignal.any([signal, gone.signal]);
-  const connection = await DisplayConnection.open(await running.connectDisplay(either), either);
+  const drowsy = running.screen === "machine";
+  const connection = await DisplayConnection.open(await running.connectDisplay(either), either, { drowsy });
   try {
     // oxlint-disable-next-line no-await-in-loop -- until there is something to see
     while (isBlank(await connection.capture(either))) await connection.nextChange(either);

@@ -5,6 +5,12 @@ import type { PixelRegion } from "./pixel-region.ts";
 /** Someone who waits; told once, with the reason when the connection is over. */
 export type Settle = (over?: ToolyardError) => void;
 
+/** What a display's server is like. */
+export interface DisplayOptions {
+  /** It looks at its screen the less often the less its clients say, as QEMU's does, after a while every 3 s. */
+  readonly drowsy?: boolean;
+}
+
 /** A picture that was asked for and is on its way. */
 export interface Asked {
   /** What it takes to answer it. */

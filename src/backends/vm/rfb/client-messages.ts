@@ -69,3 +69,8 @@ export function pointerEvent(x: number, y: number, buttons: number): Buffer {
   message.writeUInt16BE(y, 4);
   return message;
 }
+
+/** A clipboard without text: a message that changes nothing, to be heard all the same. */
+export function emptyCutText(): Buffer {
+  return Buffer.from([6, 0, 0, 0, 0, 0, 0, 0]);
+}

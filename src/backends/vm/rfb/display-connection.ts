@@ -1,8 +1,9 @@
 import type { Duplex } from "node:stream";
 import { ToolyardError } from "../../../core/errors.ts";
-import { type Asked, inside, type Settle, toMark } from "./asked-picture.ts";
+import { type Asked, type DisplayOptions, inside, type Settle, toMark } from "./asked-picture.ts";
 import { ByteReader } from "./byte-reader.ts";
 import {
+  emptyCutText,
   ENCODINGS,
   framebufferUpdateRequest,
   keyEvent,
@@ -37,6 +38,7 @@ export class DisplayConnection {
   readonly closed: Promise<Error>;
   readonly #screen: Framebuffer;
   readonly #channel: Duplex;
+  readonly #drowsy: boolean;
   #asked: Asked | undefined;
   #queue: Promise<unknown> = Promise.resolve();
   readonly #watching = new Set<Settle>();
@@ -50,8 +52,9 @@ export class DisplayConnection {
   #over: Error | undefined;
   #becameClosed: (reason: Error) => void = () => {};
 
-  private constructor(channel: Duplex, { width, height, name }: Greeting) {
+  private constructor(channel: Duplex, { width, height, name }: Greeting, { drowsy = false }: DisplayOptions) {
     this.#channel = channel;
+    this.#drowsy = drowsy;
     this.#screen = new Framebuffer(width, height);
     // Where an X server puts it first.
     this.#pointer = { x: Math.floor(width / 2), y: Math.floor(height / 2) };
@@ -65,13 +68,13 @@ export class DisplayConnection {
    * @throws ToolyardError `dependency_failed` when it is no VNC server, wants a password or ends the connection; the signal's
    *   reason.
    */
-  static async open(channel: Duplex, signal: AbortSignal): Promise<DisplayConnection> {
+  static async open(channel: Duplex, signal: AbortSignal, options: DisplayOptions = {}): Promise<DisplayConnection> {
     const reader = new ByteReader(channel);
     const abort = () => channel.destroy();
     signal.addEventListener("abort", abort, { once: true });
     try {
       signal.throwIfAborted();
-      const connection = new DisplayConnection(channel, await greet(channel, reader));
+      const connection = new DisplayConnection(channel, await greet(channel, reader), options);
       channel.write(setPixelFormat());
       channel.write(setEncodings(Object.values(ENCODINGS)));
       void connection.#listen(reader);
@@ -209,6 +212,7 @@ export class DisplayConnection {
 
   #request(message: Buffer): void {
     this.#isOwed = true;
+    if (this.#drowsy) this.#channel.write(emptyCutText());
     this.#channel.write(message);
   }
 
