@@ -1,4 +1,5 @@
 import type { CodeActions } from "../backends/code/actions.ts";
+import type { DocActions } from "../backends/doc/actions.ts";
 import type { DsActions } from "../backends/ds/actions.ts";
 import type { RagActions } from "../backends/rag/actions.ts";
 import type { Text2SqlActions } from "../backends/text2sql/actions.ts";
@@ -11,10 +12,11 @@ import type { WebActions } from "../backends/web/actions.ts";
  * @example
  * ```ts
  * type CounterActions = ActionsOf<Counter, "counter">;
- * declare module "toolyard" { interface ActionMap extends CounterActions, DsActions {} }
+ * declare module "toolyard" { interface ActionMap extends CounterActions {} }
  * ```
  */
-export interface ActionMap extends CodeActions, DsActions, RagActions, Text2SqlActions, VmActions, WebActions {}
+export interface ActionMap
+  extends CodeActions, DocActions, DsActions, RagActions, Text2SqlActions, VmActions, WebActions {}
 
 /** The name of an action that the compiler knows. */
 export type ActionName = keyof ActionMap;

@@ -15,10 +15,18 @@ export const ChatModelConfig = z.strictObject({
 });
 export type ChatModelConfig = z.infer<typeof ChatModelConfig>;
 
+/** A picture as a model is shown it. */
+export interface ChatImage {
+  readonly mediaType: string;
+  readonly base64: string;
+}
+
 /** One question. */
 export interface ChatQuestion {
   readonly system: string;
   readonly user: string;
+  /** What the model is shown beside the words, where it can see. */
+  readonly images?: readonly ChatImage[];
   readonly signal: AbortSignal;
 }
 

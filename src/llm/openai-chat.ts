@@ -47,7 +47,7 @@ async function complete(openai: OpenAI, config: ChatModelConfig, question: ChatQ
       model: config.model,
       messages: [
         { role: "system", content: question.system },
-        { role: "user", content: question.user },
+        { role: "user", content: toContent(question) },
       ],
       max_tokens: config.max_tokens,
       temperature: config.temperature,
@@ -65,6 +65,15 @@ async function complete(openai: OpenAI, config: ChatModelConfig, question: ChatQ
     model: String(answer.model ?? config.model),
     usage: usage ? { prompt_tokens: usage.prompt_tokens, completion_tokens: usage.completion_tokens } : null,
   };
+}
+
+function toContent({ user, images = [] }: ChatQuestion) {
+  if (images.length === 0) return user;
+  const pictures = images.map(({ mediaType, base64 }) => ({
+    type: "image_url" as const,
+    image_url: { url: `data:${mediaType};base64,${base64}` },
+  }));
+  return [{ type: "text" as const, text: user }, ...pictures];
 }
 
 function toToolyardError(error: unknown, { APIError }: typeof Library, { model }: ChatModelConfig): ToolyardError {

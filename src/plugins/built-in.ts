@@ -16,6 +16,7 @@ export const BUILT_IN: Readonly<Record<string, BuiltInBackend>> = {
   text2sql: { load: () => import("../backends/text2sql/backend.ts"), needsRuntimes: false },
   // Ranking and indexing hold their thread.
   rag: { load: () => import("../backends/rag/backend.ts"), needsRuntimes: false, thread: true },
-  // Reading a page holds its thread, too.
+  // Reading a document or a page holds its thread, too.
+  doc: { load: () => import("../backends/doc/backend.ts"), needsRuntimes: false, thread: true },
   web: { load: () => import("../backends/web/backend.ts"), needsRuntimes: false, thread: true },
 };

@@ -53,6 +53,7 @@ describe("the docs", () => {
         "events",
         "terminals",
         "web",
+        "doc",
       ].map((page) => `docs/${page}.md`),
     ];
     for (const page of pages) {

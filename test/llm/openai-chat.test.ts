@@ -80,3 +80,16 @@ it("says that nobody answers, and ends with its signal's own reason", async () =
   await expect(asked).rejects.toBe(reason);
   await expect.poll(() => double.brokenOff()).toBe(1);
 });
+
+it("shows pictures beside the words", async () => {
+  const double = await openDouble(() => completion("a cat"));
+  const images = [{ mediaType: "image/png", base64: "AAAA" }];
+  await open(double.url).ask({ ...question, images });
+  expect(double.requests[0]?.body.messages[1]).toEqual({
+    role: "user",
+    content: [
+      { type: "text", text: "u" },
+      { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
+    ],
+  });
+});

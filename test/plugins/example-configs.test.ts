@@ -15,7 +15,7 @@ describe("configs/", () => {
     const runtimes = openRuntimes(config);
     const mounted = await loadBackends(config, { configDir: dir, runtimes, logger });
     expect(mounted.map(({ resource }) => resource)).toEqual(Object.keys(config.resources));
-    expect(needsRuntimes(config)).toBe(!["fixtures.json", "web.json"].includes(file));
+    expect(needsRuntimes(config)).toBe(!["fixtures.json", "web.json", "doc.json"].includes(file));
     await runtimes.close();
   });
 });

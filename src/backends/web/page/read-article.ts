@@ -1,5 +1,5 @@
 import { loadLibrary } from "../../../documents/load-library.ts";
-import { openMarkdown } from "./to-markdown.ts";
+import { openMarkdown } from "../../../documents/to-markdown.ts";
 
 /** What a page says of itself, and its text. */
 export interface Article {

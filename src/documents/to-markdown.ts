@@ -1,5 +1,5 @@
 import type Turndown from "turndown";
-import { loadLibrary } from "../../../documents/load-library.ts";
+import { loadLibrary } from "./load-library.ts";
 
 /** The part of an element that rules look at, whichever library made it. */
 interface Element {
@@ -48,7 +48,7 @@ function addLinks(turndown: Turndown): void {
       const element = toElement(node);
       const alt = (element.getAttribute("alt") ?? "").replace(/[[\]\s]+/g, " ").trim();
       const source = element.getAttribute("src") ?? "";
-      if (alt === "" || !/^https?:/i.test(source)) return alt;
+      if (alt === "" || !/^(?:https?|figure):/i.test(source)) return alt;
       return `![${alt}](${source.replace(/[()\s]/g, encodeURIComponent)})`;
     },
   });

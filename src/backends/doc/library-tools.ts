@@ -1,0 +1,104 @@
+import { createHash } from "node:crypto";
+import type { ToolContext } from "../../core/context.ts";
+import { ToolyardError } from "../../core/errors.ts";
+import { type Input, tool } from "../../core/tool.ts";
+import type { DocConfig } from "./config.ts";
+import type { DocumentStore, KeptDocument, Owner } from "./document-store.ts";
+import { readParts } from "./read-parts.ts";
+import { DeleteParams, IngestParams } from "./schemas.ts";
+
+const MIB = 1024 * 1024;
+
+/** Takes documents in, and tells which there are. */
+export class LibraryTools {
+  readonly #store: DocumentStore;
+  readonly #config: DocConfig;
+
+  constructor(store: DocumentStore, config: DocConfig) {
+    this.#store = store;
+    this.#config = config;
+  }
+
+  @tool({
+    description:
+      "Take in a document (PDF, DOCX, XLSX, HTML, Markdown, text) for doc:search and doc:read; one of the same id is replaced.",
+    params: IngestParams,
+    annotations: { idempotentHint: true },
+  })
+  async ingest(
+    { id, name, text, base64, media_type: mediaType, title }: Input<typeof IngestParams>,
+    context: ToolContext,
+  ) {
+    const config = this.#config;
+    const content = text ?? Buffer.from(base64 ?? "", "base64");
+    const size = Buffer.byteLength(content);
+    if (size > config.max_document_mib * MIB)
+      throw tooMuch(`it has ${size} bytes`, "max_document_mib", config.max_document_mib);
+    const type = mediaType ?? (text !== undefined && name === undefined ? "text/markdown" : undefined);
+    const maxFigureBytes = config.max_figure_mib * MIB;
+    const parts = await readParts({ content, name, mediaType: type, maxFigures: config.max_figures, maxFigureBytes });
+    const owner = toOwner(context);
+    const key = id ?? name?.replaceAll("#", "-") ?? createHash("sha256").update(content).digest("hex").slice(0, 16);
+    const { documents, characters } = await this.#store.usage(owner, key);
+    const { max_documents: maxDocuments, max_text_mib: maxMib } = config;
+    if (documents >= maxDocuments) throw tooMuch(`there are ${documents} already`, "max_documents", maxDocuments);
+    if (characters + parts.text.length > maxMib * MIB)
+      throw tooMuch("their texts together are too long", "max_text_mib", maxMib);
+    context.signal.throwIfAborted();
+    await this.#store.put(owner, key, { ...parts, title: title ?? parts.title });
+    const kept = { ...parts, id: key, title: title ?? parts.title, figures: parts.figures.length };
+    return { ...describe(kept), outline: toOutlineView(kept), figures_left_out: parts.figuresLeftOut };
+  }
+
+  @tool({ description: "List the documents that were taken in.", annotations: { readOnlyHint: true } })
+  async list(_params: object, context: ToolContext) {
+    return { documents: (await this.#store.list(toOwner(context))).map(describe) };
+  }
+
+  @tool({
+    description: "Remove documents.",
+    params: DeleteParams,
+    annotations: { destructiveHint: true, idempotentHint: true },
+  })
+  async delete({ document }: Input<typeof DeleteParams>, context: ToolContext) {
+    const owner = toOwner(context);
+    const ids = [document].flat();
+    const gone = await Promise.all(ids.map((id) => this.#store.delete(owner, id)));
+    return { deleted: gone.filter(Boolean).length, missing: ids.filter((_id, index) => gone[index] !== true) };
+  }
+}
+
+/** Whose documents a call may see: its worker's. */
+export function toOwner({ tenant, workerId }: ToolContext): Owner {
+  return { tenant, workerId };
+}
+
+/** A document without its text. */
+export function describe({ id, title, mediaType, text, sections, tables, figures }: KeptDocument) {
+  const pages = sections.filter(({ page }) => page !== null).length;
+  return {
+    document: id,
+    title,
+    media_type: mediaType,
+    characters: text.length,
+    sections: sections.length,
+    pages: pages === 0 ? null : pages,
+    tables,
+    figures,
+  };
+}
+
+/** A document's sections by their ids. */
+export function toOutlineView({ id, sections }: Pick<KeptDocument, "id" | "sections">) {
+  return sections.map((section) => ({
+    section_id: `${id}#${section.id}`,
+    title: section.title,
+    level: section.level,
+    page: section.page,
+    characters: section.end - section.start,
+  }));
+}
+
+function tooMuch(what: string, limit: string, max: number): ToolyardError {
+  return new ToolyardError("limit_exceeded", `the document is not taken in: ${what}`, { details: { limit, max } });
+}
