@@ -28,6 +28,9 @@ import type { DesktopProvider, DesktopSpec } from "./desktop/provider.ts";
 import { look, openDesktop, type ReadyDesktop } from "./desktop/ready-desktop.ts";
 import { SandboxDesktopProvider } from "./desktop/sandbox-provider.ts";
 import { setUp } from "./desktop/setup.ts";
+import { RecordingStore } from "./recording/recording-store.ts";
+import { RecordingTools } from "./recording/recording-tools.ts";
+import { SessionRecordings } from "./recording/session-recordings.ts";
 import { Episode } from "./episode/episode.ts";
 import { EpisodeTools } from "./episode/episode-tools.ts";
 import { remembered } from "./episode/remember-tools.ts";
@@ -55,20 +58,8 @@ export default class VmBackend extends Backend<VmSession> {
   readonly #config: VmConfig;
   readonly #provider: DesktopProvider | undefined;
   readonly #pool: DesktopPool | undefined;
-  readonly #groups: readonly object[] = [
-    new KnownTools(),
-    new UnionTools(),
-    new AliasTools(),
-    new AgentTools(),
-    new WindowTools(),
-    new EpisodeTools({
-      tools: () => this.tools(),
-      reset: (session, signal) => this.#reset(session, signal),
-    }),
-    new StreamTools(),
-    new PowerTools(),
-    new ProcessTools(),
-  ];
+  readonly #recordings: RecordingStore;
+  readonly #groups: readonly object[];
   readonly #terminals = ownTerminalTools(new TerminalTools<VmSession>(({ session }) => this.sandbox(session)));
 
   constructor(setup: BackendSetup) {
@@ -76,6 +67,22 @@ export default class VmBackend extends Backend<VmSession> {
     // A wrong config is reported by whoever checks it against the schema, with the file and the key.
     this.#config = VmConfig.safeParse(setup.config).data ?? VmConfig.parse({});
     this.sessionSchema = createSessionSchema(this.#config);
+    this.#recordings = new RecordingStore(setup.dataDir, this.#config.recordings, systemClock);
+    this.#groups = [
+      new KnownTools(),
+      new UnionTools(),
+      new AliasTools(),
+      new AgentTools(),
+      new WindowTools(),
+      new EpisodeTools({
+        tools: () => this.tools(),
+        reset: (session, signal) => this.#reset(session, signal),
+      }),
+      new StreamTools(),
+      new PowerTools(),
+      new ProcessTools(),
+      new RecordingTools(this.#recordings),
+    ];
     this.#provider = createProvider(this.#config, setup);
     const { pool } = this.#config;
     if (pool !== undefined && this.#provider !== undefined) {
@@ -90,17 +97,18 @@ export default class VmBackend extends Backend<VmSession> {
 
   override async warmup(): Promise<void> {
     this.#pool?.fill();
+    await this.#recordings.prune();
   }
 
   override async initialize(request: SessionRequest, { signal, emit }: LifecycleContext): Promise<VmSession> {
     const config = createSessionSchema(this.#config).parse(request.config);
-    const { sessionId, workerId } = request;
+    const { tenant, sessionId, workerId } = request;
     const bare = toDesktopSpec(this.#config, config);
     const spec = { ...bare, sandbox: { ...bare.sandbox, sessionId, workerId } };
     const ready = (await this.#pool?.claim(spec, signal)) ?? (await this.#make(spec, signal));
     try {
       await setUp(ready.running, config.setup ?? [], nap, signal);
-      return this.#toSession(ready, spec, config, new DesktopNews(sessionId, emit), true);
+      return this.#toSession(ready, spec, config, { tenant, sessionId, workerId, emit, isNew: true });
     } catch (error) {
       ready.connection.close();
       await ready.running.stop();
@@ -123,7 +131,9 @@ export default class VmBackend extends Backend<VmSession> {
       const connection = await look(running, systemClock, signal);
       const config = createSessionSchema(this.#config).parse(session.config);
       const spec = { ...toDesktopSpec(this.#config, config), ...stored.size };
-      return this.#toSession({ running, connection }, spec, config, new DesktopNews(session.id, emit), false);
+      const { id: sessionId, tenant, workerId } = session;
+      const owner = { tenant, sessionId, workerId, emit, isNew: false };
+      return this.#toSession({ running, connection }, spec, config, owner);
     } catch (error) {
       await running.stop();
       signal.throwIfAborted();
@@ -133,6 +143,7 @@ export default class VmBackend extends Backend<VmSession> {
   }
 
   override async cleanup({ data }: Session<VmSession | undefined>): Promise<void> {
+    await data?.recordings.close();
     data?.news.stopped("session_ended");
     await data?.desktop.close();
   }
@@ -147,6 +158,7 @@ export default class VmBackend extends Backend<VmSession> {
 
   override async shutdown(): Promise<void> {
     await this.#pool?.close();
+    await this.#recordings.close();
   }
 
   override async reset(session: Session<VmSession>, { signal }: LifecycleContext): Promise<void> {
@@ -157,6 +169,7 @@ export default class VmBackend extends Backend<VmSession> {
   async #reset({ data, config }: Session<VmSession>, signal: AbortSignal): Promise<void> {
     const { setup = [] } = createSessionSchema(this.#config).parse(config);
     await data.desktop.wipe(signal);
+    if (!data.news.isUp) data.news.started(data.desktop.running, data.desktop.operator.driver.size);
     await setUp(data.desktop.running, [...this.#config.setup, ...setup], nap, signal);
   }
 
@@ -199,20 +212,28 @@ export default class VmBackend extends Backend<VmSession> {
     }
   }
 
-  #toSession(
-    ready: ReadyDesktop,
-    spec: DesktopSpec,
-    config: VmSessionConfig,
-    news: DesktopNews,
-    isNew: boolean,
-  ): VmSession {
-    const options = { ...toOperatorOptions(this.#config, config), clock: systemClock };
-    const desktop = new Desktop(ready, spec, options);
+  #toSession(ready: ReadyDesktop, spec: DesktopSpec, config: VmSessionConfig, owner: Owner): VmSession {
+    const { emit, isNew } = owner;
+    const clock = systemClock;
+    const desktop = new Desktop(ready, spec, { ...toOperatorOptions(this.#config, config), clock });
+    const news = new DesktopNews(owner.sessionId, emit);
     // What is taken up was told of when it started.
     news.started(desktop.running, desktop.operator.driver.size, isNew ? undefined : () => {});
     const instruction = config.instruction ?? null;
-    return { desktop, episode: new Episode(systemClock, instruction), instruction, news };
+    const episode = new Episode(clock, instruction);
+    const recorded = { store: this.#recordings, config: this.#config.recordings };
+    const recordings = new SessionRecordings({ ...recorded, clock, owner, desktop, episode, emit });
+    return { desktop, episode, instruction, news, recordings };
   }
+}
+
+/** Whose a session is, and how its own events are told. */
+interface Owner {
+  readonly tenant: string;
+  readonly sessionId: string;
+  readonly workerId: string;
+  readonly emit: LifecycleContext["emit"];
+  readonly isNew: boolean;
 }
 
 function nap(ms: number, signal: AbortSignal): Promise<void> {

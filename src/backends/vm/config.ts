@@ -6,6 +6,7 @@ import type { OperatorOptions } from "./actions/operator.ts";
 import type { DesktopSpec } from "./desktop/provider.ts";
 import { SetupSteps } from "./desktop/setup.ts";
 import { QemuConfig } from "./qemu/qemu-config.ts";
+import { RecordingConfig } from "./recording/recording-schemas.ts";
 
 const Limit = (maximum: number) => z.int().min(1).max(maximum);
 const Cpus = z.number().min(0.01).max(1024);
@@ -65,6 +66,7 @@ const VmFields = z.strictObject({
     .describe("How long that is waited for at most."),
   ready_ms: Limit(3_600_000).default(60_000).describe("How long a desktop may take until it shows something."),
   setup: SetupSteps.default([]).describe("What is done in every desktop before its session begins."),
+  recordings: RecordingConfig.prefault({}),
   pool: z
     .strictObject({
       min: z.int().min(0).max(256).default(1).describe("Desktops of the config's own kind that are held ready."),

@@ -5,6 +5,7 @@ import type { ActionDone } from "./actions/operator.ts";
 import type { DesktopNews } from "./desktop-news.ts";
 import type { Desktop } from "./desktop/desktop.ts";
 import type { Episode } from "./episode/episode.ts";
+import type { SessionRecordings } from "./recording/session-recordings.ts";
 
 /** What a session of the vm backend is. */
 export interface VmSession {
@@ -13,6 +14,7 @@ export interface VmSession {
   /** What its config gives the agent to do. */
   readonly instruction: string | null;
   readonly news: DesktopNews;
+  readonly recordings: SessionRecordings;
 }
 
 export type VmContext = ToolContext<VmSession>;
