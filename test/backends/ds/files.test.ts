@@ -1,10 +1,11 @@
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { execFileSync } from "node:child_process";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import DsBackend from "../../../src/backends/ds/backend.ts";
 import { type Call, caller } from "../../kit/tool-caller.ts";
-import { testServer } from "../../kit/test-server.ts";
+import { type TestServer, testServer } from "../../kit/test-server.ts";
 import { makeParquet, makeSeeds, SALES } from "./seed-folder.ts";
 import { makeWorkbook } from "./workbook-file.ts";
 
@@ -15,6 +16,16 @@ async function openServer(config: Record<string, unknown>): Promise<Call> {
 }
 
 describe("a folder of data", () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await testServer({ backends: [new DsBackend({ config: { folders: [realpathSync(tmpdir())] } })] });
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+  const on =
+    (seed_path: string): Call =>
+    (action, params, more) =>
+      caller(server)(action, { seed_path, ...params }, more);
+
   it("is inspected from all of its rows, CSV, Parquet and XLSX alike, and told as text, too", async () => {
     const folder = makeSeeds({
       "sales.csv": SALES,
@@ -29,7 +40,7 @@ describe("a folder of data", () => {
       "notes.txt": "no data",
     });
     await makeParquet(join(folder, "many.parquet"), "SELECT i, i % 10 AS d FROM range(5000) t(i)");
-    const call = await openServer({ folders: [folder] });
+    const call = on(folder);
     const { result, files, files_omitted } = await call("ds:inspect_data");
     expect(files.map(({ file, sheet }: { file: string; sheet: string | null }) => [file, sheet])).toEqual([
       ["deep/stock.xlsx", "Stock"],
@@ -78,7 +89,7 @@ describe("a folder of data", () => {
       "ragged.csv": 'a,b\n1,2\n3,4,5,6\n"7,8\n',
       "empty.csv": "",
     });
-    const call = await openServer({ folders: [folder] });
+    const call = on(folder);
     const { files, result } = await call("ds:inspect_data");
     const by = Object.fromEntries(files.map((profile: { file: string }) => [profile.file, profile]));
     expect(by["bad.parquet"].error).toContain("bad.parquet cannot be read");
@@ -92,7 +103,7 @@ describe("a folder of data", () => {
 
   it("is previewed with exact limits: truncated only when there is more", async () => {
     const folder = makeSeeds({ "sales.csv": SALES });
-    const call = await openServer({ folders: [folder] });
+    const call = on(folder);
     const read = (params: object) => call("ds:read_csv", { csv_file: "sales.csv", ...params });
     expect(await read({ max_rows: 4 })).toMatchObject({ row_count: 4, total_rows: 4, truncated: false });
     expect(await read({ max_rows: 3 })).toMatchObject({ row_count: 3, total_rows: 4, truncated: true });
@@ -111,7 +122,7 @@ describe("a folder of data", () => {
         ],
       }),
     });
-    const call = await openServer({ folders: [folder] });
+    const call = on(folder);
     const query = async (text: string, more: object = {}) => call("ds:query", { query: text, ...more });
     expect(await query("SELECT sum(sales) AS s FROM sales")).toMatchObject({ columns: ["s"], rows: [[575.5]] });
     expect(await query(`SELECT count(*) FROM "sales.csv" JOIN 'it''s a "file".csv' ON x > month`)).toMatchObject({
@@ -130,7 +141,7 @@ describe("a folder of data", () => {
     const folder = makeSeeds({ "sales.csv": SALES });
     const beside = join(dirname(folder), "beside.csv");
     writeFileSync(beside, "secret\n1\n");
-    const call = await openServer({ folders: [folder] });
+    const call = on(folder);
     for (const query of [
       "SELECT * FROM read_csv('/etc/passwd')",
       "SELECT * FROM read_text('/etc/passwd')",
@@ -153,7 +164,7 @@ describe("a folder of data", () => {
   });
 
   it("interrupts a query that never ends (D8)", async () => {
-    const call = await openServer({ folders: [makeSeeds({ "sales.csv": SALES })] });
+    const call = on(makeSeeds({ "sales.csv": SALES }));
     const query = "SELECT count(*) FROM range(100000000000) a, range(1000000) b";
     expect(await call("ds:query", { query, timeout_ms: 1_000 })).toMatchObject({ failed: "timeout", outcome: "limit" });
   });

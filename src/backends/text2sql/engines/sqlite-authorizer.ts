@@ -8,8 +8,10 @@ import { ToolyardError } from "../../../core/errors.ts";
  * @throws ToolyardError `invalid_input`
  */
 export async function onlyReads(path: string, sql: string): Promise<void> {
-  const { DatabaseSync, constants } = await import("node:sqlite");
-  if (!("setAuthorizer" in DatabaseSync.prototype)) return;
+  // Older releases of Node lack the module, or the method.
+  const sqlite = await import("node:sqlite").catch(() => null);
+  if (sqlite === null || !("setAuthorizer" in sqlite.DatabaseSync.prototype)) return;
+  const { DatabaseSync, constants } = sqlite;
   const allowed: ReadonlySet<number> = new Set([
     constants.SQLITE_SELECT,
     constants.SQLITE_READ,
