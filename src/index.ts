@@ -83,6 +83,13 @@ export type {
 } from "./client/sandbox-sessions.ts";
 export type { DownloadOptions, SessionFiles, Unpacked, Uploaded, UploadOptions } from "./client/session-files.ts";
 export type { ExposedUrl, PortListing, SessionPorts } from "./client/session-ports.ts";
+export type { ControlRequest, ControlState, HeldControl, HumanControl } from "./client/human-control.ts";
+export type { DesktopState, SessionDesktop, WatchOptions, WatchUrl } from "./client/session-desktop.ts";
+export type {
+  SessionTerminals as TerminalsClient,
+  TerminalOptions,
+  TerminalRecording,
+} from "./client/session-terminals.ts";
 export type { SessionFilter, SessionRegistry } from "./client/session-registry.ts";
 export type { UploadContent } from "./client/transfer.ts";
 export { formatToolResult, registerFormatter, toContentBlocks } from "./client/format/format-tool-result.ts";

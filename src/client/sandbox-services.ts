@@ -2,9 +2,11 @@ import type { ToolListing } from "../core/caller.ts";
 import type * as answers from "./answers.ts";
 import type { HttpServiceClient } from "./http-client.ts";
 import type { SandboxSessions } from "./sandbox-sessions.ts";
+import { SessionDesktop } from "./session-desktop.ts";
 import { SessionFiles } from "./session-files.ts";
 import { type ExposedUrl, SessionPorts } from "./session-ports.ts";
 import { SessionRegistry } from "./session-registry.ts";
+import { SessionTerminals } from "./session-terminals.ts";
 
 /** What a sandbox works with once it is started. */
 export interface StartedSandbox {
@@ -14,6 +16,8 @@ export interface StartedSandbox {
 
 /** The resource whose sandbox is meant when none is named. */
 const BOX = "code";
+/** The resource whose desktop is meant when none is named. */
+const DESKTOP = "vm";
 
 /** What a sandbox asks of its server beside calls and its own sessions. */
 export abstract class SandboxServices {
@@ -21,6 +25,10 @@ export abstract class SandboxServices {
   readonly files: SessionFiles = this.filesOf(BOX);
   /** The ports of the worker's sandbox on `code`, as with {@link files}. */
   readonly ports: SessionPorts = this.portsOf(BOX);
+  /** The terminals of the worker's sandbox on `code`, as with {@link files}. */
+  readonly terminals: SessionTerminals = this.terminalsOf(BOX);
+  /** The worker's desktop on `vm`; its session is made if there is none. */
+  readonly desktop: SessionDesktop = this.desktopOf(DESKTOP);
   /** The server's live sessions by their ids, of all workers. */
   readonly sessions: SessionRegistry = new SessionRegistry(async () => (await this.started()).client.transport);
 
@@ -35,6 +43,16 @@ export abstract class SandboxServices {
   /** The ports of the worker's sandbox on a resource. */
   portsOf(resource: string): SessionPorts {
     return new SessionPorts(() => this.#place(resource));
+  }
+
+  /** The terminals of the worker's sandbox on a resource, beside a desktop say. */
+  terminalsOf(resource: string): SessionTerminals {
+    return new SessionTerminals(() => this.#place(resource));
+  }
+
+  /** The worker's desktop on a resource. */
+  desktopOf(resource: string): SessionDesktop {
+    return new SessionDesktop(() => this.#place(resource));
   }
 
   /**

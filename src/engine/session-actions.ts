@@ -11,6 +11,7 @@ const TOOLS = {
   "desktop:start": ["desktop:start", "desktop_start", "start_desktop"],
   "desktop:stop": ["desktop:stop", "desktop_stop", "stop_desktop"],
   "desktop:status": ["desktop:status", "desktop_status", "get_desktop_status"],
+  "desktop:stream_url": ["desktop:stream_url", "stream_url"],
   "command:execute": ["bash:run", "run_command", "bash_run"],
 } as const satisfies Record<string, readonly string[]>;
 

@@ -27,6 +27,13 @@ const ROWS: readonly Row[] = [
   ["get", "/terminal", "terminal:status", "sandbox:terminal_status", "List the terminals of a session's sandbox"],
   ["post", "/desktop/start", "desktop:start", "sandbox:desktop_start", "Start the desktop of a session"],
   ["post", "/desktop/stop", "desktop:stop", "sandbox:desktop_stop", "Stop the desktop of a session"],
+  [
+    "post",
+    "/desktop/stream_url",
+    "desktop:stream_url",
+    "sandbox:desktop_stream_url",
+    "Make a URL at which one viewer watches a session's desktop, or works at it",
+  ],
   ["get", "/desktop", "desktop:status", "sandbox:desktop_status", "Tell the state of a session's desktop"],
   ["post", "/execute", "command:execute", "sandbox:execute", "Run a command in a session's sandbox: `command`"],
 ];
