@@ -35,6 +35,7 @@ import { Episode } from "./episode/episode.ts";
 import { EpisodeTools } from "./episode/episode-tools.ts";
 import { remembered } from "./episode/remember-tools.ts";
 import { QemuDesktopProvider } from "./qemu/qemu-provider.ts";
+import { FileTools } from "./files/file-tools.ts";
 import { KnownTools } from "./known-tools.ts";
 import { PowerTools } from "./power-tools.ts";
 import type { VmSession } from "./session.ts";
@@ -81,6 +82,7 @@ export default class VmBackend extends Backend<VmSession> {
       new StreamTools(),
       new PowerTools(),
       new ProcessTools(),
+      new FileTools(),
       new RecordingTools(this.#recordings),
     ];
     this.#provider = createProvider(this.#config, setup);
