@@ -150,7 +150,8 @@ export class RunningMachine implements RunningDesktop {
     this.#machine = machine;
     void machine.ended.then((why) => this.#hasEnded(machine, why));
     const { snapshot } = spec.config;
-    if (snapshot !== undefined && !this.snapshots.names.includes(snapshot)) {
+    // Without an agent nobody says when it is ready.
+    if (machine.agent !== undefined && snapshot !== undefined && !this.snapshots.names.includes(snapshot)) {
       await this.snapshots.save(snapshot, signal);
     }
   }
