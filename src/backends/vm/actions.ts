@@ -1,13 +1,31 @@
 import type { ActionsOf } from "../../core/action.ts";
-import type { AliasTools } from "./alias-tools.ts";
-import type { EpisodeTools } from "./episode/episode-tools.ts";
-import type { KnownTools } from "./known-tools.ts";
 import type { TerminalTools } from "../../core/terminal-tools.ts";
+import type { AgentTools } from "./agent-tools.ts";
+import type { AliasTools } from "./alias-tools.ts";
+import type { ProcessTools } from "./processes/process-tools.ts";
+import type { RecordingTools } from "./recording/recording-tools.ts";
+import type { EpisodeTools } from "./episode/episode-tools.ts";
+import type { FileTools } from "./files/file-tools.ts";
+import type { KnownTools } from "./known-tools.ts";
 import type { PowerTools } from "./power-tools.ts";
-import type { VmSession } from "./session.ts";
+import type { SnapshotTools } from "./snapshot-tools.ts";
 import type { StreamTools } from "./stream-tools.ts";
 import type { UnionTools } from "./union-tools.ts";
+import type { WindowTools } from "./window-tools.ts";
+import type { VmSession } from "./session.ts";
 
+type Tools = AgentTools &
+  AliasTools &
+  ProcessTools &
+  RecordingTools &
+  EpisodeTools &
+  FileTools &
+  KnownTools &
+  PowerTools &
+  SnapshotTools &
+  StreamTools &
+  UnionTools &
+  WindowTools;
 type OfTerminals = ActionsOf<
   TerminalTools<VmSession>,
   "vm",
@@ -23,8 +41,4 @@ type OfTerminals = ActionsOf<
 >;
 
 /** The actions of the vm backend, for the typed client. */
-export type VmActions = ActionsOf<
-  KnownTools & UnionTools & AliasTools & EpisodeTools & StreamTools & PowerTools,
-  "vm"
-> &
-  OfTerminals;
+export type VmActions = ActionsOf<Tools, "vm"> & OfTerminals;

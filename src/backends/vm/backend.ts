@@ -40,6 +40,7 @@ import { KnownTools } from "./known-tools.ts";
 import { PowerTools } from "./power-tools.ts";
 import type { VmSession } from "./session.ts";
 import { toSessionDesktop } from "./session-desktop.ts";
+import { SnapshotTools } from "./snapshot-tools.ts";
 import { StreamTools } from "./stream-tools.ts";
 import { withTrees } from "./tree-results.ts";
 import { UnionTools } from "./union-tools.ts";
@@ -83,6 +84,7 @@ export default class VmBackend extends Backend<VmSession> {
       new PowerTools(),
       new ProcessTools(),
       new FileTools(),
+      new SnapshotTools(),
       new RecordingTools(this.#recordings),
     ];
     this.#provider = createProvider(this.#config, setup);

@@ -2,13 +2,14 @@ import { ToolyardError } from "../../../core/errors.ts";
 import type { RunningDesktop } from "./provider.ts";
 
 /** What a desktop may or may not be able to do, by its provider. */
-export type DesktopAbility = "spawn" | "files" | "connect" | "box";
+export type DesktopAbility = "spawn" | "files" | "connect" | "box" | "snapshots";
 
 const WHAT: Readonly<Record<DesktopAbility, string>> = {
   spawn: "start programs that last",
   files: "touch files",
   connect: "be connected to by port",
   box: "be used as a sandbox",
+  snapshots: "keep snapshots",
 };
 
 /**

@@ -9,6 +9,7 @@ import type { DisplayConnection } from "../rfb/display-connection.ts";
 import { setDesktopSize } from "../rfb/set-desktop-size.ts";
 import type { Size } from "../screen/view.ts";
 import { sleep } from "./clock-sleep.ts";
+import { abilityOf } from "./desktop-ability.ts";
 import type { DesktopProvider, DesktopSize, DesktopSpec, RunningDesktop } from "./provider.ts";
 import { look, openDesktop, type ReadyDesktop } from "./ready-desktop.ts";
 
@@ -90,6 +91,24 @@ export class Desktop {
     this.#connection.close();
     await this.running.wipe(signal);
     await fill?.();
+    await this.start(signal);
+  }
+
+  /**
+   * Brings it back to a moment that was kept, and shows it.
+   *
+   * @throws ToolyardError `runtime_unavailable` where none can be kept; `unknown_name`; as `openDesktop` does.
+   */
+  async restore(name: string, signal: AbortSignal): Promise<void> {
+    const snapshots = abilityOf(this.running, "snapshots");
+    if (!snapshots.names.includes(name)) {
+      throw new ToolyardError("unknown_name", `the desktop has no snapshot "${name}"`, {
+        details: { snapshots: snapshots.names },
+        suggestion: "vm:snapshots lists them.",
+      });
+    }
+    this.#connection.close();
+    await snapshots.restore(name, signal);
     await this.start(signal);
   }
 

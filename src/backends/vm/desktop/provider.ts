@@ -44,7 +44,7 @@ export interface RunningDesktop {
    * keymap takes any. `x11` by default.
    */
   readonly screen?: "x11" | "machine";
-  /** Whole moments of the desktop, memory and disk; absent where they cannot be kept. */
+  /** Moments that it can be brought back to; absent where they cannot be kept. */
   readonly snapshots?: DesktopSnapshots;
   /** Settles when the desktop is over, by {@link stop} too. */
   readonly ended: Promise<string>;
@@ -63,8 +63,11 @@ export interface RunningDesktop {
 /** Moments of a desktop that it can be brought back to. Both throw ToolyardError; `restore` `unknown_name`. */
 export interface DesktopSnapshots {
   readonly names: readonly string[];
+  /** Whether programs go on as they were, too, and not files alone. */
+  readonly keeps: "files" | "everything";
   /** Keeps the present moment, in place of an earlier one of that name. */
   save(name: string, signal: AbortSignal): Promise<void>;
+  /** The display may have to be started afterwards. */
   restore(name: string, signal: AbortSignal): Promise<void>;
 }
 

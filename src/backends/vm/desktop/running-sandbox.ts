@@ -4,6 +4,7 @@ import type { SandboxInstance } from "../../../core/runtime.ts";
 import type { SandboxFiles } from "../../../core/sandbox-files.ts";
 import type { CommandResult, CommandSpec, SandboxProcess } from "../../../core/sandbox-process.ts";
 import type { DesktopSize, RunningDesktop } from "./provider.ts";
+import { SandboxSnapshots } from "./sandbox-snapshots.ts";
 import {
   DESKTOP_ENVIRONMENT,
   DISPLAY_PORT,
@@ -38,12 +39,14 @@ export function asDesktopBox(box: SandboxInstance): DesktopBox {
 export class RunningSandbox implements RunningDesktop {
   readonly display = DESKTOP_ENVIRONMENT.DISPLAY;
   readonly box: DesktopBox;
+  readonly snapshots: SandboxSnapshots;
   readonly ended: Promise<string>;
   #session: SandboxProcess | undefined;
   #becameEnded: (reason: string) => void = () => {};
 
   private constructor(box: DesktopBox) {
     this.box = box;
+    this.snapshots = new SandboxSnapshots(box.files, (signal) => this.wipe(signal));
     this.ended = new Promise((resolve) => (this.#becameEnded = resolve));
     void box.closed.then(({ reason }) => this.#becameEnded(reason));
   }
@@ -127,6 +130,7 @@ export class RunningSandbox implements RunningDesktop {
 
   async stop(): Promise<void> {
     await this.box.stop();
+    await this.snapshots.close();
   }
 
   #watch(session: SandboxProcess): void {

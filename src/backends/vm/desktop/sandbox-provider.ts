@@ -11,6 +11,7 @@ export const DESKTOP_IMAGE = "toolyard/desktop";
 
 // Each look starts a sandbox, which is not worth more than this.
 const BELIEVED_MS = 60_000;
+const LOOK_MS = 30_000;
 const LACKING_BELIEVED_MS = 5_000;
 
 /** By what a desktop is found again: its runtime's name, and what the runtime said. */
@@ -44,10 +45,16 @@ export class SandboxDesktopProvider implements DesktopProvider {
   async check(signal: AbortSignal): Promise<string | undefined> {
     const { clock = systemClock } = this.#options;
     if (this.#seen !== undefined && clock.now() < this.#seen.until) return this.#seen.lacking;
-    this.#looking ??= this.#look(signal).finally(() => (this.#looking = undefined));
-    const lacking = await this.#looking;
-    this.#seen = { lacking, until: clock.now() + (lacking === undefined ? BELIEVED_MS : LACKING_BELIEVED_MS) };
-    return lacking;
+    this.#looking ??= this.#look().finally(() => (this.#looking = undefined));
+    // It goes on for the next one who asks, when this one cannot wait.
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      return await Promise.race([this.#looking, aborted]);
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
   }
 
   start(spec: DesktopSpec, signal: AbortSignal): Promise<RunningDesktop> {
@@ -77,14 +84,17 @@ export class SandboxDesktopProvider implements DesktopProvider {
     }
   }
 
-  async #look(signal: AbortSignal): Promise<string | undefined> {
+  async #look(): Promise<string | undefined> {
+    const { clock = systemClock } = this.#options;
+    const signal = AbortSignal.timeout(LOOK_MS);
+    let lacking: string | undefined;
     try {
       await this.#first(signal, (runtime) => probe(runtime, signal));
-      return undefined;
     } catch (error) {
-      if (!ToolyardError.is(error)) throw error;
-      return `${error.message} ${error.suggestion}`;
+      lacking = ToolyardError.is(error) ? `${error.message} ${error.suggestion}` : "a sandbox could not be looked into";
     }
+    this.#seen = { lacking, until: clock.now() + (lacking === undefined ? BELIEVED_MS : LACKING_BELIEVED_MS) };
+    return lacking;
   }
 
   /** Does something in the first runtime that serves; what others refused it for is told when none does. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ToolyardError } from "../../../core/errors.ts";
+import type { DesktopSnapshots } from "../desktop/provider.ts";
 import type { GuestAgent } from "./guest-agent.ts";
 import { DISK_NODE } from "./machine-arguments.ts";
 import { type QmpClient, QmpError, untilAborted } from "./qmp-client.ts";
@@ -7,7 +8,8 @@ import { type QmpClient, QmpError, untilAborted } from "./qmp-client.ts";
 const Jobs = z.array(z.looseObject({ id: z.string(), status: z.string(), error: z.string().optional() }));
 
 /** Whole moments of a machine, its memory and its disk, in the machine's own overlay. */
-export class MachineSnapshots {
+export class MachineSnapshots implements DesktopSnapshots {
+  readonly keeps = "everything";
   readonly #machine: () => { readonly qmp: QmpClient; readonly agent: GuestAgent | undefined };
   readonly #names = new Set<string>();
   #lastJob = 0;

@@ -109,12 +109,28 @@ describe.skipIf(lacking !== undefined)("a desktop of the local runtime", () => {
     await output(session, "echo kept > file");
     await desktop.halt();
     await expect(desktop.operator.perform(Action.parse({ action: "click" }), signal)).rejects.toMatchObject({
-      error: "sandbox_dead",
+      error: "conflict",
     });
     await desktop.start(signal, { width: 800, height: 600, dpi: 120 });
     const { display } = await desktop.operator.perform(Action.parse({ action: "display_info" }), signal);
     expect(display).toMatchObject({ width: 800, height: 600 });
     expect(await output(session, "cat file")).toBe("kept");
+  });
+
+  it("is brought back to what it was when a snapshot was kept, with a display that works", async () => {
+    const session = await open({}).start();
+    const { desktop } = session.data;
+    const { snapshots } = desktop.running;
+    await output(session, "mkdir -p a/b; echo one > a/b/file; ln -s a/b/file link; chmod 600 a/b/file");
+    await snapshots?.save("before", signal);
+    await output(session, "echo two > a/b/file; touch later; rm link");
+    await desktop.restore("before", signal);
+    expect(await output(session, "cat link; stat -c %a a/b/file; ls later 2>/dev/null; echo $DISPLAY")).toBe(
+      "one\n600\n:1",
+    );
+    await desktop.operator.perform(Action.parse({ action: "click", coordinate: [5, 5] }), signal);
+    expect(snapshots?.names).toEqual(["before"]);
+    await expect(desktop.restore("other", signal)).rejects.toMatchObject({ error: "unknown_name" });
   });
 
   it("comes from the pool when it is as usual, and is told so in health", async () => {
