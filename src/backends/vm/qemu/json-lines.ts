@@ -1,12 +1,9 @@
-import { z } from "zod";
-
 const NEW_LINE = 0x0a;
 /** No byte of UTF-8; the guest agent puts it before an answer that is to be found after rubbish. */
 const MARK = 0xff;
 
 /** What one message of QMP or the guest agent is, before anyone has looked into it. */
 export type JsonMessage = Readonly<Record<string, unknown>>;
-const JsonMessage = z.record(z.string(), z.unknown());
 
 /** The other side does not speak the protocol, or says too much. */
 export class JsonLinesViolation extends Error {}
@@ -82,7 +79,10 @@ function parseLine(line: Buffer): JsonMessage | undefined {
   } catch {
     throw new JsonLinesViolation("a line that is no JSON");
   }
-  const message = JsonMessage.safeParse(value);
-  if (!message.success || Array.isArray(value)) throw new JsonLinesViolation("a line that is no JSON object");
-  return message.data;
+  if (!isObject(value)) throw new JsonLinesViolation("a line that is no JSON object");
+  return value;
+}
+
+function isObject(value: unknown): value is JsonMessage {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
