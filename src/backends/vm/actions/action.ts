@@ -51,7 +51,9 @@ const MAX_TEXT = 100_000;
 
 export const TypeMethod = z
   .enum(["auto", "keys", "clipboard"])
-  .describe("keys; or pasted, after which the clipboard holds what it held; auto pastes what keys take long for.");
+  .describe(
+    "keys; or pasted, after which the clipboard holds what it held; auto pastes what the layout has no keys for.",
+  );
 
 /** Every action by its one name; params are units of the wire: pixels of the screenshot, seconds. */
 export const ACTION_SCHEMAS = {

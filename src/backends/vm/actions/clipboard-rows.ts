@@ -7,7 +7,7 @@ import type { Operator } from "./operator.ts";
 
 const TIMEOUT_MS = 10_000;
 /** What a program may take to fetch what is pasted into it. */
-const FETCH_MS = 3_000;
+const FETCH_MS = 8_000;
 /** Programs that ask twice do so at once. */
 const AFTERWARDS_MS = 150;
 const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
@@ -53,8 +53,7 @@ export async function pasteText(
   if (text === "") return;
   const agent = agentOf(operator.driver);
   const options = { timeoutMs: TIMEOUT_MS, signal };
-  const { window } = await agent.ask("active_window", {}, options);
-  const inTerminal = window !== null && window.class.some((name) => TERMINAL.test(name));
+  const inTerminal = await isInTerminal(operator, signal);
   const before = await agent.ask("clipboard_get", { type: "auto" }, options).catch(unlessAborted(signal));
   let pasted = 0;
   for (const part of pressControls || inTerminal ? text.split(/([\n\t]+)/) : [text]) {
@@ -76,6 +75,12 @@ export async function pasteText(
     details: { pasted },
     suggestion: "Focus a field that takes text first, or type it by keys.",
   });
+}
+
+/** Whether what is typed goes to a terminal. */
+export async function isInTerminal({ driver }: Operator, signal: AbortSignal): Promise<boolean> {
+  const { window } = await agentOf(driver).ask("active_window", {}, { timeoutMs: TIMEOUT_MS, signal });
+  return window !== null && window.class.some((name) => TERMINAL.test(name));
 }
 
 /** Answers whether a program took it. */

@@ -9,6 +9,7 @@ import { AGENT_ACTION_SCHEMAS } from "./agent-action-schemas.ts";
 import type { ActionOf } from "./action.ts";
 import type { Rows } from "./action-row.ts";
 import type { Operator } from "./operator.ts";
+import { typeText } from "./type-method.ts";
 import { windowInfo } from "./window-rows.ts";
 
 const TIMEOUT_MS = 10_000;
@@ -124,6 +125,6 @@ async function retype(text: string, operator: Operator, signal: AbortSignal): Pr
   const press = (keysyms: readonly number[]) => hands.holding(keysyms, () => {});
   await press(toKeysyms(["ctrl", "a"]));
   if (text === "") await press(toKeysyms(["Delete"]));
-  else await operator.typist.type(text, 0, signal);
+  else await typeText(text, { method: "auto", delayMs: 0 }, operator, signal);
   await operator.flush(signal);
 }

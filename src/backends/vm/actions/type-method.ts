@@ -1,10 +1,7 @@
 import { ToolyardError } from "../../../core/errors.ts";
-import { agentOf } from "../desktop-agent/agent-port.ts";
-import { pasteText } from "./clipboard-rows.ts";
+import { isInTerminal, pasteText } from "./clipboard-rows.ts";
 import type { Operator } from "./operator.ts";
-import { needsMoreKeysThanThereAre } from "./type-text.ts";
-
-const ASK_MS = 3_000;
+import { countOutsideLayout, MAX_SPARE_KEYS } from "./type-text.ts";
 
 /** How a text gets to where the focus is. */
 export interface TypeOptions {
@@ -22,19 +19,21 @@ export async function typeText(
 ): Promise<void> {
   if (method === "clipboard") return pasteText(text, { pressControls: false }, operator, signal);
   const plain = text.replace(/\r\n?/g, "\n");
-  const hasAgent = operator.driver.agent !== undefined;
-  if (method === "auto" && delayMs === 0 && hasAgent && needsMoreKeysThanThereAre(plain)) {
-    if (await isPasted(plain, operator, signal)) return;
-  }
+  if (method === "auto" && delayMs === 0 && (await isPasted(plain, operator, signal))) return;
   await operator.typist.type(text, delayMs, signal);
   await operator.flush(signal);
 }
 
-/** Not, where nothing took any of it: then it can still be typed. */
+/**
+ * Pastes what keys would not type at once. A character outside the layout is a key that is added to the keymap, of which browsers learn
+ * too late; terminals do not, and have no use for a paste until there are more than there are keys.
+ */
 async function isPasted(text: string, operator: Operator, signal: AbortSignal): Promise<boolean> {
+  const outside = countOutsideLayout(text);
+  if (outside === 0 || operator.driver.agent === undefined) return false;
   try {
     // An agent that is not there has pasted nothing; one that dies later may have.
-    await agentOf(operator.driver).ask("active_window", {}, { timeoutMs: ASK_MS, signal });
+    if (outside <= MAX_SPARE_KEYS && (await isInTerminal(operator, signal))) return false;
   } catch {
     signal.throwIfAborted();
     return false;
@@ -44,8 +43,8 @@ async function isPasted(text: string, operator: Operator, signal: AbortSignal): 
     return true;
   } catch (error) {
     signal.throwIfAborted();
-    if (!ToolyardError.is(error)) throw error;
-    if (error.error === "business_failure" && error.details?.["pasted"] === 0) return false;
+    // Where nothing took any of it, it can still be typed.
+    if (ToolyardError.is(error) && error.details?.["pasted"] === 0) return false;
     throw error;
   }
 }

@@ -8,7 +8,7 @@ import { settle, type Settling } from "./settle.ts";
  * How many characters outside the layout are typed before the keys that they were given are taken back. A display gives each a
  * spare key of its keymap and then has none left (TigerVNC 1.12 after 22), and drops what comes after without a word.
  */
-const MAX_SPARE_KEYS = 18;
+export const MAX_SPARE_KEYS = 18;
 const FLUSH_EVERY = 100;
 /**
  * When programs have looked up the keys that they were sent, as far as can be seen: they ask for the keymap as it is when they
@@ -85,9 +85,11 @@ function outsideLayout(keysyms: readonly number[]): readonly number[] {
   return keysyms.filter((keysym) => !isOnUsKeyboard(keysym));
 }
 
-/** Whether typing it by keys has to stop and set the keymap anew; throws as {@link Typist.type} does for what cannot be typed. */
-export function needsMoreKeysThanThereAre(text: string): boolean {
-  return new Set(outsideLayout(toTypedKeys(text))).size > MAX_SPARE_KEYS;
+/**
+ * How many different characters of a text are outside the layout; throws as {@link Typist.type} does for what cannot be typed.
+ */
+export function countOutsideLayout(text: string): number {
+  return new Set(outsideLayout(toTypedKeys(text))).size;
 }
 
 function toTypedKeys(text: string): readonly number[] {

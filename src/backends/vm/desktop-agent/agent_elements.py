@@ -166,9 +166,10 @@ class Elements:
         return address, to_bits(states[0])
 
     def locate(self, request):
-        """Where it is on the screen, once it has been scrolled into view."""
-        address, _ = self.alive(request)
-        self.bus.gather([ask(address, "Component", "ScrollTo", ANYWHERE)], request, set())
+        """Where it is on the screen; what is not shown is scrolled into view first."""
+        address, bits = self.alive(request)
+        if not bits >> SHOWING & 1:
+            self.bus.gather([ask(address, "Component", "ScrollTo", ANYWHERE)], request, set())
         looks = [ask(address, "Accessible", "GetState"), ask(address, "Component", "GetExtents", ON_SCREEN)]
         patience = time.monotonic() + SCROLL_SECONDS
         last = None

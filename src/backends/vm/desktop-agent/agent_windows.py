@@ -8,6 +8,7 @@ from agent_failure import Failure
 
 # What a window manager may take to do what it is asked.
 PATIENCE = 1.0
+ATTEMPTS = 3
 MAX_WINDOWS = 500
 TITLE_CHARACTERS = 500
 FROM_PAGER = 2
@@ -82,19 +83,26 @@ class Windows:
         number = self.find(request)
         before = self.describe(number)
         wanted = {key: request.args[key] for key in ("x", "y", "width", "height") if key in request.args}
+        # What is not asked for stays as it is now, whatever comes of the rest.
+        wanted = {**before["box"], **wanted} if "maximized" not in before["states"] else wanted
         if "maximized" in before["states"]:
             both = [self.connection.atom(f"_NET_WM_STATE_MAXIMIZED_{way}") for way in ("VERT", "HORZ")]
             self.connection.tell(self.window(number), "_NET_WM_STATE", [0, *both, FROM_PAGER])
-        left, right, top, bottom = self.frame(self.window(number))
-        width = max(1, wanted.get("width", 0) - left - right)
-        height = max(1, wanted.get("height", 0) - top - bottom)
-        present = sum(bit for key, bit in (("x", 1), ("y", 2), ("width", 4), ("height", 8)) if key in wanted)
-        flags = NORTH_WEST | present << 8 | FROM_PAGER << 12
-        x, y = wanted.get("x", 0), wanted.get("y", 0)
-        self.connection.tell(self.window(number), "_NET_MOVERESIZE_WINDOW", [flags, x, y, width, height])
-        # A program may insist on whole characters or a least size: then it stays as it has become.
-        self.wait(request, lambda: all(self.describe(number)["box"][key] == wanted[key] for key in wanted), 0.5)
+        for _ in range(ATTEMPTS):
+            # Its frame may have come only now: it is reckoned with anew each time.
+            self.send_place(number, wanted)
+            # A program may insist on whole characters or a least size: then it stays as it has become.
+            if self.wait(request, lambda: all(self.describe(number)["box"][key] == wanted[key] for key in wanted), 0.25):
+                break
         return self.describe(number)
+
+    def send_place(self, number, wanted):
+        # All four of them: Fluxbox takes the frame's height for the window's when it is told of a place alone.
+        box = {**self.describe(number)["box"], **wanted}
+        left, right, top, bottom = self.frame(self.window(number))
+        width, height = max(1, box["width"] - left - right), max(1, box["height"] - top - bottom)
+        flags = NORTH_WEST | 0xF << 8 | FROM_PAGER << 12
+        self.connection.tell(self.window(number), "_NET_MOVERESIZE_WINDOW", [flags, box["x"], box["y"], width, height])
 
     def pointer(self, _request):
         at = self.root.query_pointer()

@@ -10,8 +10,15 @@ import type { Session } from "../../../../src/core/session.ts";
 
 const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => quiet };
 
-/** A session of the vm backend whose tools are called as the engine calls them; it ends with the test. */
-export async function openVmSession(
+/** As {@link startVmSession}, ended with the test. */
+export async function openVmSession(...given: Parameters<typeof startVmSession>) {
+  const session = await startVmSession(...given);
+  onTestFinished(() => session.close());
+  return session;
+}
+
+/** A session of the vm backend whose tools are called as the engine calls them. */
+export async function startVmSession(
   runtimes: RuntimeSelector,
   config: Readonly<Record<string, unknown>> = {},
   sessionConfig: Readonly<Record<string, unknown>> = {},
@@ -22,7 +29,6 @@ export async function openVmSession(
   const data = await backend.initialize(request, { resource: "vm", logger: quiet, signal });
   const about = { id: "s", name: "vm_w_001", workerId: "w", tenant: "t", resource: "vm", config: sessionConfig };
   const session: Session<VmSession> = { ...about, data };
-  onTestFinished(() => backend.cleanup(session));
   const outcomes: string[] = [];
   const context = { session, signal, setOutcome: (outcome: string) => outcomes.push(outcome) };
   const tools = backend.tools();
@@ -50,7 +56,7 @@ export async function openVmSession(
     if (elements.length === 0) throw new Error(`there is no element ${JSON.stringify(wanted)}`);
     return elements[0];
   };
-  return { backend, session, call, fail, one, outcomes };
+  return { backend, session, call, fail, one, outcomes, close: () => backend.cleanup(session) };
 }
 
 /** Whether this machine has a program of that name. */
