@@ -53,7 +53,7 @@ export async function pasteText(
   if (text === "") return;
   const agent = agentOf(operator.driver);
   const options = { timeoutMs: TIMEOUT_MS, signal };
-  const inTerminal = await isInTerminal(operator, signal);
+  const inTerminal = (await typedTo(operator, signal)) === "terminal";
   const before = await agent.ask("clipboard_get", { type: "auto" }, options).catch(unlessAborted(signal));
   let pasted = 0;
   for (const part of pressControls || inTerminal ? text.split(/([\n\t]+)/) : [text]) {
@@ -77,10 +77,11 @@ export async function pasteText(
   });
 }
 
-/** Whether what is typed goes to a terminal. */
-export async function isInTerminal({ driver }: Operator, signal: AbortSignal): Promise<boolean> {
+/** What is typed to; nothing where no window has the focus. */
+export async function typedTo({ driver }: Operator, signal: AbortSignal): Promise<"terminal" | "window" | null> {
   const { window } = await agentOf(driver).ask("active_window", {}, { timeoutMs: TIMEOUT_MS, signal });
-  return window !== null && window.class.some((name) => TERMINAL.test(name));
+  if (window === null) return null;
+  return window.class.some((name) => TERMINAL.test(name)) ? "terminal" : "window";
 }
 
 /** Answers whether a program took it. */

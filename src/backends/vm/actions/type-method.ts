@@ -1,5 +1,5 @@
 import { ToolyardError } from "../../../core/errors.ts";
-import { isInTerminal, pasteText } from "./clipboard-rows.ts";
+import { pasteText, typedTo } from "./clipboard-rows.ts";
 import type { Operator } from "./operator.ts";
 import { countOutsideLayout, MAX_SPARE_KEYS } from "./type-text.ts";
 
@@ -33,7 +33,8 @@ async function isPasted(text: string, operator: Operator, signal: AbortSignal): 
   if (outside === 0 || operator.driver.agent === undefined) return false;
   try {
     // An agent that is not there has pasted nothing; one that dies later may have.
-    if (outside <= MAX_SPARE_KEYS && (await isInTerminal(operator, signal))) return false;
+    const target = await typedTo(operator, signal);
+    if (target === null || (target === "terminal" && outside <= MAX_SPARE_KEYS)) return false;
   } catch {
     signal.throwIfAborted();
     return false;

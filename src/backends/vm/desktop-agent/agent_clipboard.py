@@ -130,12 +130,17 @@ class Clipboard:
         kind = target
         if len(data) <= PIECE:
             window.change_property(prop, kind, 8, data)
-            self.served += 1
+            self.count(window)
             return
         # Before the first word of it, so that no deletion is missed.
         window.change_attributes(event_mask=X.PropertyChangeMask)
         self.sending[(window.id, prop)] = [window, kind, data, 0]
         window.change_property(prop, self.connection.atom("INCR"), 32, [len(data)])
+
+    def count(self, window):
+        # The server itself has no number of a client in its: a VNC server reads everything that is copied, for its viewers.
+        if window.id & ~self.display.display.info.resource_id_mask:
+            self.served += 1
 
     def on_property(self, changed):
         if changed.window == self.window and changed.state == X.PropertyNewValue:
@@ -150,7 +155,7 @@ class Clipboard:
         transfer[3] = start + len(piece)
         if not piece:
             del self.sending[(changed.window.id, changed.atom)]
-            self.served += 1
+            self.count(window)
         self.display.flush()
 
     def on_clear(self, cleared):
