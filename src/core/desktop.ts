@@ -1,4 +1,5 @@
 import type { Duplex } from "node:stream";
+import type { ToolyardError } from "./errors.ts";
 
 /** The desktop behind a session, as the engine and the server's other doors see it. */
 export interface SessionDesktop {
@@ -8,8 +9,11 @@ export interface SessionDesktop {
    * @throws ToolyardError `dependency_failed` when it does not answer; the signal's reason.
    */
   connectDisplay(signal: AbortSignal): Promise<Duplex>;
-  /** Lets go of the keys and buttons that its agent holds, for a human who takes over; never throws. */
-  releaseInput(): void;
+  /**
+   * Ends what its agent's input is in the middle of, with this reason, and lets go of the keys and buttons that it holds, for a
+   * human who takes over; never throws.
+   */
+  releaseInput(reason: ToolyardError): void;
 }
 
 /** What somebody did at a display, counted; never what it was. */

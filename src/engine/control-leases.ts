@@ -43,11 +43,11 @@ interface Held {
  */
 export class ControlLeases {
   readonly #deps: ControlDeps;
-  readonly #onTaken: (record: SessionRecord) => void;
+  readonly #onTaken: (record: SessionRecord, refusal: ToolyardError) => void;
   readonly #held = new Map<SessionRecord, Held>();
 
-  /** @param onTaken told when a human takes control from whoever had it, but not when they keep it. */
-  constructor(deps: ControlDeps, onTaken: (record: SessionRecord) => void = () => undefined) {
+  /** @param onTaken told when a human takes control from whoever had it, but not when they keep it, and how others are refused. */
+  constructor(deps: ControlDeps, onTaken: (record: SessionRecord, refusal: ToolyardError) => void = () => undefined) {
     this.#deps = deps;
     this.#onTaken = onTaken;
   }
@@ -79,7 +79,7 @@ export class ControlLeases {
     record.onEnding.add(onEnding);
     this.#held.set(record, next);
     this.#watch(record, next);
-    if (!renews) this.#onTaken(record);
+    if (!renews) this.#onTaken(record, this.#taken(next));
     const lease = { id: next.id, ...this.#describe(next) };
     const facts = { holder: next.holder, expires_at: lease.expiresAt.toISOString() };
     emitFor(this.#deps, "control.taken", record, facts, "human");

@@ -112,7 +112,7 @@ export class Engine {
     const desktops = new Desktops(beside);
     this.desktops = desktops;
     // Their own keys would stay down under the human's, and a button that is held keeps other pointers out.
-    this.leases = new ControlLeases(beside, (record) => desktops.releaseInput(record));
+    this.leases = new ControlLeases(beside, (record, refusal) => desktops.releaseInput(record, refusal));
     this.executor = new ToolExecutor({
       catalog: this.catalog,
       router: this.router,

@@ -105,4 +105,15 @@ describe.skipIf(lacking !== undefined)("the server's doors to a session with a d
       [undefined, [8, 9]],
     ]);
   });
+
+  it("cut short what the agent is in the middle of when a human takes control, with nothing left held down", async () => {
+    const { post, at, execute, told } = await vmServer();
+    const held = execute("vm:hold_key", { keys: "shift", duration: 60 });
+    const started = () => told.some(({ type, data }) => type === "call.started" && data["action"] === "vm:hold_key");
+    await expect.poll(started).toBe(true);
+    const { body } = await post(at("/control/take"), { holder: "Ada" });
+    expect(await held).toMatchObject({ status: 409, body: { meta: { error: "control_taken" } } });
+    await post(at("/control/release"), { lease: body.data.lease });
+    expect((await execute("vm:click", { x: 8, y: 9 })).status).toBe(200);
+  });
 });

@@ -13,9 +13,9 @@ export function toSessionDesktop({ desktop: { running, operator }, news }: VmSes
   }
   return {
     connectDisplay: (signal) => running.connectDisplay(signal),
-    releaseInput: () => {
+    releaseInput: (reason) => {
       try {
-        operator.hands.releaseAll();
+        operator.letGo(reason);
       } catch {
         // Nothing is held at a display that is gone.
       }

@@ -70,15 +70,15 @@ export class Desktops {
     this.#of(record).input.add(actor, kind);
   }
 
-  /** Lets go of what the agent holds at a session's desktop, if it has one that runs. */
-  releaseInput(record: SessionRecord): void {
+  /** Ends the agent's input at a session's desktop, if it has one that runs. */
+  releaseInput(record: SessionRecord, reason: ToolyardError): void {
     let desktop: SessionDesktop | undefined;
     try {
       if (record.mount?.backend.desktop !== undefined && record.initialized) desktop = desktopOf(record);
     } catch {
       // It is stopped, and holds nothing.
     }
-    desktop?.releaseInput();
+    desktop?.releaseInput(reason);
   }
 
   /** @throws ToolyardError `runtime_unavailable`, `overloaded` */

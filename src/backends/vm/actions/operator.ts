@@ -3,7 +3,7 @@ import type { EncodedPicture, PictureFormat } from "../screen/picture.ts";
 import { type Showing, View } from "../screen/view.ts";
 import type { Action } from "./action.ts";
 import type { ActionDriver } from "./action-driver.ts";
-import type { ActionWatch } from "./action-watch.ts";
+import { type ActionWatch, onlyLooks } from "./action-watch.ts";
 import { ACTION_TABLE } from "./action-table.ts";
 import { Hands } from "./hands.ts";
 import { takeScreenshot } from "./screenshot.ts";
@@ -63,6 +63,8 @@ export class Operator {
   readonly typist: Typist;
   readonly options: OperatorOptions;
   #showing: Showing;
+  /** Aborted when somebody else takes the desktop in hand. */
+  #hold = new AbortController();
 
   constructor(driver: ActionDriver, options: OperatorOptions = {}) {
     this.driver = driver;
@@ -86,20 +88,29 @@ export class Operator {
    * Does one action; what it pressed is released also when it fails.
    *
    * @throws ToolyardError `invalid_input` for a point outside the screenshot, an unknown key or a character that no key types;
-   *   `limit_exceeded`; `sandbox_dead` when the display is gone; what the watch refuses it with; the signal's reason.
+   *   `limit_exceeded`; `sandbox_dead` when the display is gone; what the watch refuses it with, or {@link letGo} ends it with;
+   *   the signal's reason.
    */
   async perform(action: Action, signal: AbortSignal, watch?: ActionWatch): Promise<ActionDone> {
     signal.throwIfAborted();
     const ended = watch?.begin(action);
     let done: ActionDone;
     try {
-      done = await this.#do(action, signal);
+      const until = onlyLooks(action) ? signal : AbortSignal.any([signal, this.#hold.signal]);
+      done = await this.#do(action, until);
     } catch (error) {
       await ended?.({ error });
       throw error;
     }
     await ended?.({ done });
     return done;
+  }
+
+  /** Ends the input that is under way, with a reason, and lets go of all that is held. */
+  letGo(reason: ToolyardError): void {
+    this.#hold.abort(reason);
+    this.#hold = new AbortController();
+    this.hands.releaseAll();
   }
 
   async #do(action: Action, signal: AbortSignal): Promise<ActionDone> {
