@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { openStore } from "../../src/store/open-store.ts";
+import { CounterBackend } from "../kit/counter-backend.ts";
 import { ScriptedBackend } from "../kit/scripted-backend.ts";
 import { testServer, type TestServer } from "../kit/test-server.ts";
 
@@ -8,6 +10,27 @@ const ask = (server: TestServer, query: string) => server.get(`/api/v1/events?fo
 async function written(server: TestServer): Promise<void> {
   while (server.engine.log.pending > 0) await new Promise((resolve) => setImmediate(resolve));
 }
+
+it("notices an id of an earlier run where nothing outlived that", async () => {
+  const run = async () => {
+    const store = await openStore({ driver: "memory", dataDir: "" });
+    return testServer({ backends: [new CounterBackend()], store });
+  };
+  const first = await run();
+  await first.execute("counter:incr");
+  const read = async (server: typeof first, after: string) => server.get(`/api/v1/events?format=json&after=${after}`);
+  await expect.poll(async () => (await read(first, "0")).body.data.events.length).toBeGreaterThan(1);
+  const { events, next } = (await read(first, "0")).body.data;
+  expect(events[0]).toMatchObject({ type: "gap", data: { reason: "trimmed" } });
+  expect((await read(first, next)).status).toBe(200);
+  await first.stop();
+  await using second = await run();
+  await second.execute("counter:incr");
+  await expect.poll(async () => (await read(second, "0")).body.data.events.length).toBeGreaterThan(1);
+  for (const cursor of [next, events.at(-1).id]) {
+    expect(await read(second, cursor)).toMatchObject({ status: 410, body: { meta: { error: "cursor_expired" } } });
+  }
+});
 
 describe("the query of GET /api/v1/events", () => {
   it("takes worker_id, session_id and trace_id for worker, session and run", async () => {

@@ -13,9 +13,10 @@ export class MemoryEvents implements EventStore {
   readonly #events: StoredEvent[] = [];
   /** Of live sessions that events were trimmed from. */
   readonly #trimmedSeqs = new Map<string, number>();
-  #lastId = 0;
+  #lastId: number;
 
-  constructor(gate: OpenGate, isLive: (sessionId: string) => boolean) {
+  constructor(gate: OpenGate, isLive: (sessionId: string) => boolean, lastId: number) {
+    this.#lastId = lastId;
     this.#gate = gate;
     this.#isLive = isLive;
   }

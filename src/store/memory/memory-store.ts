@@ -129,10 +129,10 @@ class MemoryAudit implements AuditStore {
 }
 
 /** Keeps the state in the process: nothing survives it. What is handed over is kept as it is, so it must not change later. */
-export function createMemoryStore(): Store {
+export function createMemoryStore({ lastEventId = 0 }: { readonly lastEventId?: number } = {}): Store {
   const gate = new OpenGate();
   const sessions = new Map<string, SessionRow>();
-  const events = new MemoryEvents(gate, (id) => sessions.get(id)?.state === "live");
+  const events = new MemoryEvents(gate, (id) => sessions.get(id)?.state === "live", lastEventId);
   return {
     name: "memory",
     durable: false,
