@@ -104,7 +104,7 @@ export default class VmBackend extends Backend<VmSession> {
     await this.#recordings.prune();
   }
 
-  override async initialize(request: SessionRequest, { signal, emit }: LifecycleContext): Promise<VmSession> {
+  override async initialize(request: SessionRequest, { signal, emit, logger }: LifecycleContext): Promise<VmSession> {
     const config = createSessionSchema(this.#config).parse(request.config);
     const { tenant, sessionId, workerId } = request;
     const bare = toDesktopSpec(this.#config, config);
@@ -112,7 +112,7 @@ export default class VmBackend extends Backend<VmSession> {
     const ready = (await this.#pool?.claim(spec, signal)) ?? (await this.#make(spec, signal));
     try {
       await setUp(ready.running, config.setup ?? [], nap, signal);
-      return this.#toSession(ready, spec, config, { tenant, sessionId, workerId, emit, isNew: true });
+      return this.#toSession(ready, spec, config, { tenant, sessionId, workerId, emit, logger, isNew: true });
     } catch (error) {
       ready.connection.close();
       await ready.running.stop();
@@ -126,7 +126,7 @@ export default class VmBackend extends Backend<VmSession> {
     return running.handle === undefined ? null : { desktop: running.handle, size: { width, height, dpi } };
   }
 
-  override async adopt(session: Session, { signal, emit }: LifecycleContext): Promise<VmSession | null> {
+  override async adopt(session: Session, { signal, emit, logger }: LifecycleContext): Promise<VmSession | null> {
     const stored = StoredDesktop.safeParse(session.data).data;
     if (stored === undefined) return null;
     const running = await this.#provider?.adopt?.(stored.desktop, signal);
@@ -136,7 +136,7 @@ export default class VmBackend extends Backend<VmSession> {
       const config = createSessionSchema(this.#config).parse(session.config);
       const spec = { ...toDesktopSpec(this.#config, config), ...stored.size };
       const { id: sessionId, tenant, workerId } = session;
-      const owner = { tenant, sessionId, workerId, emit, isNew: false };
+      const owner = { tenant, sessionId, workerId, emit, logger, isNew: false };
       return this.#toSession({ running, connection }, spec, config, owner);
     } catch (error) {
       await running.stop();
@@ -217,9 +217,11 @@ export default class VmBackend extends Backend<VmSession> {
   }
 
   #toSession(ready: ReadyDesktop, spec: DesktopSpec, config: VmSessionConfig, owner: Owner): VmSession {
-    const { emit, isNew } = owner;
+    const { emit, isNew, logger, sessionId } = owner;
     const clock = systemClock;
-    const desktop = new Desktop(ready, spec, { ...toOperatorOptions(this.#config, config), clock });
+    const onAgentDeath = (reason: string, complaint: string) =>
+      logger.warn({ session_id: sessionId, reason, complaint }, "the agent of a desktop died and is started again");
+    const desktop = new Desktop(ready, spec, { ...toOperatorOptions(this.#config, config), clock, onAgentDeath });
     const news = new DesktopNews(owner.sessionId, emit);
     // What is taken up was told of when it started.
     news.started(desktop.running, desktop.operator.driver.size, isNew ? undefined : () => {});
@@ -237,6 +239,7 @@ interface Owner {
   readonly sessionId: string;
   readonly workerId: string;
   readonly emit: LifecycleContext["emit"];
+  readonly logger: LifecycleContext["logger"];
   readonly isNew: boolean;
 }
 

@@ -16,6 +16,7 @@ const MODULES: readonly string[] = [
   "pyautogui",
   "pyautogui_keys",
   "pyautogui_screen",
+  "pyautogui_tweens",
 ];
 /** Debian's own, which has the packages of Debian; apart from the folders and variables of the user, whose programs are not trusted. */
 const INTERPRETER = ["/usr/bin/python3", "-I", "-c"];

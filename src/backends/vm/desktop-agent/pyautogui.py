@@ -6,12 +6,12 @@ Points count in the pixels of the last screenshot, as those of every other actio
 """
 
 import contextlib
-import math
 import sys
 import time
 
 from pyautogui_keys import KEY_NAMES, KEYBOARD_KEYS, Keyboard, isValidKey
 from pyautogui_screen import Point, Screen, Size
+from pyautogui_tweens import TWEENS, linear
 
 __version__ = "0.9.54"
 PAUSE = 0.1
@@ -37,6 +37,7 @@ class ImageNotFoundException(PyAutoGUIException):
     pass
 
 
+globals().update(TWEENS)
 _screen = Screen()
 _keyboard = Keyboard(_screen)
 
@@ -53,46 +54,6 @@ def finish():
 def _pause(seconds=None):
     _screen.sync()
     time.sleep(PAUSE if seconds is None else seconds)
-
-
-def linear(share):
-    return share
-
-
-def easeInQuad(share):
-    return share**2
-
-
-def easeOutQuad(share):
-    return -share * (share - 2)
-
-
-def easeInOutQuad(share):
-    return 2 * share**2 if share < 0.5 else -2 * share**2 + 4 * share - 1
-
-
-def easeInCubic(share):
-    return share**3
-
-
-def easeOutCubic(share):
-    return (share - 1) ** 3 + 1
-
-
-def easeInOutCubic(share):
-    return 4 * share**3 if share < 0.5 else (2 * share - 2) ** 3 / 2 + 1
-
-
-def easeInOutSine(share):
-    return (1 - math.cos(math.pi * share)) / 2
-
-
-def easeInSine(share):
-    return 1 - math.cos(share * math.pi / 2)
-
-
-def easeOutSine(share):
-    return math.sin(share * math.pi / 2)
 
 
 def size():

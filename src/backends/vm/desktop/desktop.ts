@@ -15,6 +15,8 @@ import { look, openDesktop, type ReadyDesktop } from "./ready-desktop.ts";
 
 /** How a desktop is worked with. */
 export interface DesktopOptions extends OperatorOptions {
+  /** Told when the desktop's agent died, before it is started again: why, and what it complained of. */
+  readonly onAgentDeath?: (reason: string, complaint: string) => void;
   readonly clock: Clock;
 }
 
@@ -29,12 +31,16 @@ export class Desktop {
   #isHalted = false;
 
   /** @param size with which its display is started again. */
-  constructor({ running, connection }: ReadyDesktop, size: DesktopSize, { clock, ...options }: DesktopOptions) {
+  constructor(
+    { running, connection }: ReadyDesktop,
+    size: DesktopSize,
+    { clock, onAgentDeath, ...options }: DesktopOptions,
+  ) {
     this.running = running;
     this.#connection = connection;
     this.#clock = clock;
     this.#size = size;
-    this.#agent = openAgent(running, clock);
+    this.#agent = openAgent(running, clock, onAgentDeath);
     this.operator = new Operator(this.#toDriver(), options);
   }
 

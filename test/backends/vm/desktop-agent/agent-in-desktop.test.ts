@@ -1,5 +1,6 @@
 import sharp from "sharp";
 import { describe, expect, it } from "vitest";
+import { recordingLogger } from "../../../kit/recording-logger.ts";
 import { lackingForDesktops, localRuntimes } from "../local-desktops.ts";
 import { hasProgram, openVmSession } from "./session.ts";
 
@@ -124,7 +125,7 @@ describe.skipIf(lacking !== undefined)("the agent in a real desktop", () => {
     const { text } = await openEditor(session);
     const result = await call("pyautogui", {
       command: [
-        "pyautogui.moveTo(100, 50); print(pyautogui.position(), pyautogui.size())",
+        "pyautogui.moveTo(100, 50, 0.2, pyautogui.easeOutBounce); print(pyautogui.position(), pyautogui.size())",
         "pyautogui.nonsense()",
         "pyautogui.write('Ab! ÆØÅ 日本 € 👍', interval=0.01); pyautogui.press('enter'); pyautogui.hotkey('shift', 'b')",
       ],
@@ -187,5 +188,14 @@ describe.skipIf(lacking !== undefined)("the agent in a real desktop", () => {
     await expect(fail("focus_element", { ref })).resolves.toMatchObject({ error: "stale_ref" });
     const { elements } = await call("find_element", { role: "text" });
     expect(elements[0].ref).not.toBe(ref);
+  });
+
+  it("comes back with its desktop after a reset, and gives no reference anew", async () => {
+    const session = await open();
+    const { ref } = await openEditor(session);
+    const { signal } = new AbortController();
+    await session.backend.reset(session.session, { resource: "vm", logger: recordingLogger(), signal });
+    await expect(session.fail("focus_element", { ref })).resolves.toMatchObject({ error: "stale_ref" });
+    expect((await openEditor(session)).ref).not.toBe(ref);
   });
 });
