@@ -88,15 +88,10 @@ export class Desktop {
     while (this.#connection.width !== width || this.#connection.height !== height) await this.operator.flush(signal);
   }
 
-  /**
-   * Ends everything in it, wipes its files, and starts its display anew, as that of a fresh one.
-   *
-   * @param fill puts files there before anything is started.
-   */
-  async wipe(signal: AbortSignal, fill?: () => Promise<void>): Promise<void> {
+  /** Ends everything in it, wipes its files, and starts its display anew, as that of a fresh one. */
+  async wipe(signal: AbortSignal): Promise<void> {
     this.#connection.close();
     await this.running.wipe(signal);
-    await fill?.();
     await this.start(signal);
   }
 

@@ -55,6 +55,12 @@ export const EvaluateResult = z.object({
 });
 
 export const ResetParams = z.strictObject({
+  snapshot: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe("Goes back to this one, as vm:restore does, in place of a fresh desktop with the session's setup."),
   instruction: z.string().max(100_000).optional().describe("What the agent is to do; the session's own by default."),
   evaluator: Evaluator.optional().describe("How evaluate judges it when it is told nothing else."),
   config: z

@@ -68,13 +68,14 @@ export class EpisodeTools {
     annotations: { destructiveHint: true, idempotentHint: true },
     timeoutMs: 180_000,
   })
-  async reset({ instruction, evaluator, config }: Input<typeof schema.ResetParams>, context: VmContext) {
+  async reset({ snapshot, instruction, evaluator, config }: Input<typeof schema.ResetParams>, context: VmContext) {
     const { session, signal } = context;
     const { desktop, episode, instruction: own } = session.data;
     const steps = readSetup(config, "config");
     if (evaluator !== undefined) checkEvaluator(evaluator);
     context.control?.demand();
-    await this.#options.reset(session, signal);
+    if (snapshot === undefined) await this.#options.reset(session, signal);
+    else await desktop.restore(snapshot, signal);
     await setUp(desktop.running, steps, nap, signal);
     episode.restart(instruction ?? own, evaluator);
     const { width, height } = desktop.operator.driver.size;

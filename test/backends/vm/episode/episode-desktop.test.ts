@@ -96,7 +96,13 @@ describe.skipIf(lacking !== undefined)("an episode at a real desktop", () => {
     expect(await call("history")).toMatchObject({ actions: [], ended: null });
     expect(await call("observe", { screenshot: false })).toMatchObject({ instruction: "second", screenshot: null });
     await call("click", { x: 1, y: 1 });
+    await call("run_command", { command: "echo later > later.txt" });
+    await call("snapshot", { name: "later" });
     expect(await call("reset")).toMatchObject({ instruction: "first" });
+    const later = { func: "file_exists", result: { type: "vm_file", path: "later.txt" } };
+    expect(await call("evaluate", { evaluator: later })).toMatchObject({ score: 0 });
+    await call("reset", { snapshot: "later" });
+    expect(await call("evaluate", { evaluator: later })).toMatchObject({ score: 1 });
     const wrong = { func: "exact_mach", result: { type: "screenshot" } };
     expect(await fail("reset", { evaluator: wrong })).toMatchObject({ error: "invalid_input" });
     expect(await fail("reset", { config: [{ type: "download" }] })).toMatchObject({ error: "invalid_input" });
