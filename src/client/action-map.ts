@@ -1,3 +1,4 @@
+import type { BrowserActions } from "../backends/browser/actions.ts";
 import type { CodeActions } from "../backends/code/actions.ts";
 import type { DocActions } from "../backends/doc/actions.ts";
 import type { DsActions } from "../backends/ds/actions.ts";
@@ -16,7 +17,7 @@ import type { WebActions } from "../backends/web/actions.ts";
  * ```
  */
 export interface ActionMap
-  extends CodeActions, DocActions, DsActions, RagActions, Text2SqlActions, VmActions, WebActions {}
+  extends BrowserActions, CodeActions, DocActions, DsActions, RagActions, Text2SqlActions, VmActions, WebActions {}
 
 /** The name of an action that the compiler knows. */
 export type ActionName = keyof ActionMap;

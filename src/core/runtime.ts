@@ -75,8 +75,8 @@ export interface SandboxLimits {
 }
 
 /**
- * What a sandbox may reach: nothing, or the hosts that are listed, as `example.org`, `*.example.org` or either with
- * `:port`. An empty list allows nothing; names are resolved only for what is listed.
+ * What a sandbox may reach: nothing, or the hosts that are listed, as `example.org`, `*.example.org`, either with `:port`, or `*`
+ * for every host of a public address on the ports 80 and 443. An empty list allows nothing; names are resolved only for what is listed.
  */
 export type NetworkPolicy = "none" | { readonly allow: readonly string[] };
 

@@ -13,14 +13,18 @@ interface Entry {
 /** The hosts that a sandbox may reach; an empty list allows none. */
 export class HostList {
   readonly #entries: readonly Entry[];
+  /** `*` lists every host; which addresses may be reached is decided by them as ever. */
+  readonly #everyHost: boolean;
 
   /** @throws ToolyardError `invalid_input` for an entry that is none. */
   constructor(entries: readonly string[]) {
-    this.#entries = entries.map(toEntry);
+    this.#everyHost = entries.includes("*");
+    this.#entries = entries.filter((entry) => entry !== "*").map(toEntry);
   }
 
   /** Says whether a host and port are on the list; without a port an entry means 80 and 443. */
   allows(host: string, port: number): boolean {
+    if (this.#everyHost && WEB_PORTS.has(port) && normalizeHost(host) !== null) return true;
     return this.#find(host, port) !== undefined;
   }
 

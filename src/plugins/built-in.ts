@@ -10,6 +10,7 @@ export interface BuiltInBackend {
 
 /** The built-in backends by the name that a config gives them. */
 export const BUILT_IN: Readonly<Record<string, BuiltInBackend>> = {
+  browser: { load: () => import("../backends/browser/backend.ts"), needsRuntimes: true },
   vm: { load: () => import("../backends/vm/backend.ts"), needsRuntimes: true },
   code: { load: () => import("../backends/code/backend.ts"), needsRuntimes: true },
   ds: { load: () => import("../backends/ds/backend.ts"), needsRuntimes: false },

@@ -40,8 +40,17 @@ describe("host list", () => {
     expect(new HostList(["example.org"]).namesPort("example.org", 443)).toBe(false);
   });
 
+  it("allows every host by *, on the web's ports only", () => {
+    const list = new HostList(["*", "db.test:5432"]);
+    expect([list.allows("example.org", 443), list.allows("10.0.0.1", 80), list.allows("example.org", 22)]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect([list.allows("db.test", 5432), list.allows("no host", 80)]).toEqual([true, false]);
+  });
+
   it.each([
-    "*",
     "*.*",
     "http://example.org",
     "example.org/path",

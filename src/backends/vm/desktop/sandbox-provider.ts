@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type Clock, systemClock } from "../../../core/clock.ts";
 import { ToolyardError } from "../../../core/errors.ts";
+import { firstServing } from "../../../core/first-runtime.ts";
 import type { Isolation, RuntimeSelector, SandboxRuntime, SandboxSpec } from "../../../core/runtime.ts";
 import type { DesktopProvider, DesktopSpec, RunningDesktop } from "./provider.ts";
 import { asDesktopBox, NEEDED, RunningSandbox } from "./running-sandbox.ts";
@@ -97,36 +98,9 @@ export class SandboxDesktopProvider implements DesktopProvider {
     return lacking;
   }
 
-  /** Does something in the first runtime that serves; what others refused it for is told when none does. */
-  async #first<T>(signal: AbortSignal, work: (runtime: SandboxRuntime) => Promise<T>): Promise<T> {
-    const { selector, runtime: wanted, minIsolation } = this.#options;
-    const named = wanted === "auto" ? selector.names : [wanted];
-    const refusals: string[] = [];
-    let remedy: string | undefined;
-    for (const name of named) {
-      try {
-        // oxlint-disable-next-line no-await-in-loop -- the later ones only where the earlier do not serve
-        const runtime = await selector.select(
-          { runtime: name, ...(minIsolation !== undefined && { minIsolation }) },
-          signal,
-        );
-        const lacking = NEEDED.find((ability) => runtime.abilities?.includes(ability) !== true);
-        if (lacking !== undefined) {
-          refusals.push(`${name}: its sandboxes cannot hold one`);
-          continue;
-        }
-        // oxlint-disable-next-line no-await-in-loop -- as above
-        return await work(runtime);
-      } catch (error) {
-        if (!ToolyardError.is(error) || error.error !== "runtime_unavailable") throw error;
-        if (named.length === 1) throw error;
-        refusals.push(`${name}: ${error.message}`);
-        remedy ??= error.suggestion;
-      }
-    }
-    throw new ToolyardError("runtime_unavailable", `no runtime can hold a desktop (${refusals.join("; ")})`, {
-      ...(remedy !== undefined && { suggestion: remedy }),
-    });
+  #first<T>(signal: AbortSignal, work: (runtime: SandboxRuntime) => Promise<T>): Promise<T> {
+    const { selector, runtime, minIsolation } = this.#options;
+    return firstServing(selector, { runtime, minIsolation, needed: NEEDED, what: "a desktop" }, signal, work);
   }
 }
 
