@@ -101,7 +101,10 @@ export class Catalog {
     }
     const exact = this.#entries.get(action);
     if (exact !== undefined) return exact;
-    const candidates = this.#bySimpleName.get(action) ?? [];
+    const namesakes = this.#bySimpleName.get(action) ?? [];
+    const listed = namesakes.filter(({ tool }) => !tool.definition.hidden);
+    // A hidden tool is no rival to one that is listed.
+    const candidates = listed.length > 0 ? listed : namesakes;
     const [only] = candidates;
     if (only === undefined) return this.#notFound(action);
     if (candidates.length === 1) return only;

@@ -13,6 +13,7 @@ class Forms extends Backend {
       name: z.string(),
       size: z.int().max(10).default(3),
       side: z.enum(["left", "right"]).optional(),
+      label: z.string().nullable().default("none"),
     }),
   })
   fill(form: unknown) {
@@ -50,6 +51,18 @@ describe("a call's params", () => {
     expect(result).toMatchObject({ ok: false, error: { error, code, status: 400, outcome: "rejected" } });
     expect(result.ok ? "" : result.error.message).toContain(message);
     expect(result.ok ? "" : result.error.suggestion).toContain("/api/v1/tools/forms:fill/schema");
+  });
+
+  it("may be null where they may be left out, as clients in Python and models send them", async () => {
+    const said = await call("forms:fill", { name: "a", size: null, side: null });
+    expect(said.ok ? said.data : said.error).toEqual({ name: "a", size: 3, label: "none" });
+    // Null is a value of this one's own.
+    expect(await call("forms:fill", { name: "a", side: null, label: null })).toMatchObject({ data: { label: null } });
+    expect(await call("forms:fill", { name: null })).toMatchObject({ ok: false, error: { error: "invalid_type" } });
+    const wrong = await call("forms:fill", { name: "a", size: "1", side: null });
+    expect(wrong).toMatchObject({ ok: false, error: { error: "invalid_type" } });
+    expect(wrong.ok ? "" : wrong.error.message).not.toContain("side");
+    expect(await call("forms:bare", { more: null })).toMatchObject({ ok: false, error: { error: "invalid_input" } });
   });
 
   it("lose what the known clients send along, unless the tool asks for it", async () => {

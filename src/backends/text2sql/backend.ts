@@ -1,7 +1,7 @@
 import { Backend, type BackendSetup } from "../../core/backend.ts";
 import type { LifecycleContext, ToolContext } from "../../core/context.ts";
 import { ToolyardError } from "../../core/errors.ts";
-import { type Input, tool } from "../../core/tool.ts";
+import { type BoundTool, type Input, tool } from "../../core/tool.ts";
 import { QueryPool } from "../../query/query-pool.ts";
 import type { JobResult } from "../../query/query-process.ts";
 import type { CollectedRows } from "../../query/row-collector.ts";
@@ -24,6 +24,9 @@ import {
 const JOBS = new URL(`./engines/jobs${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 /** What an engine may take to hear that it is to stop; SQLite cannot hear it. */
 const GRACE_MS: Readonly<Record<Target["engine"], number>> = { sqlite: 0, duckdb: 1_000, postgres: 3_000 };
+
+/** What the known implementation's documentation calls `sql:*`; its code has them as we do. */
+const KNOWN_AS_SQL = ["list_databases", "get_schema", "execute"] as const;
 
 const READS = { readOnlyHint: true, idempotentHint: true };
 
@@ -48,6 +51,18 @@ export default class Text2SqlBackend extends Backend {
     this.#config = Text2SqlConfig.safeParse(setup.config).data ?? Text2SqlConfig.parse({});
     this.#databases = new Databases(this.#config);
     this.#pool = new QueryPool({ module: JOBS, maxProcesses: this.#config.processes });
+  }
+
+  override tools(): ReadonlyMap<string, BoundTool> {
+    const tools = new Map(super.tools());
+    for (const known of KNOWN_AS_SQL) {
+      const tool = tools.get(known);
+      const name = `sql:${known}`;
+      if (tool !== undefined) {
+        tools.set(name, { ...tool, name, renamed: true, definition: { ...tool.definition, hidden: true } });
+      }
+    }
+    return tools;
   }
 
   override async warmup(): Promise<void> {

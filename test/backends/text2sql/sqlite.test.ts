@@ -146,6 +146,26 @@ describe("SQLite", () => {
   });
 });
 
+it("answers to the known names, sql:* as its documentation has them, which are not listed", async () => {
+  const { server } = await openServer({ databases: { shop: makeSqlite(join(await makeFolder(), "shop.sqlite")) } });
+  const query = "SELECT id, name FROM customers ORDER BY id LIMIT 1";
+  for (const action of ["text2sql:execute", "sql:execute", "sql.execute", "sql_execute", "execute"]) {
+    // oxlint-disable-next-line no-await-in-loop
+    const { body } = await server.execute(action, { db_id: "shop", query });
+    expect(body.data, action).toMatchObject({
+      columns: ["id", "name"],
+      rows: [[1, "Ada"]],
+      row_count: 1,
+      truncated: false,
+    });
+  }
+  expect((await server.execute("sql:list_databases")).body.data).toMatchObject({ databases: ["shop"] });
+  const { body } = await server.execute("sql:get_schema", { db_id: "shop", table_names: null });
+  expect(body.data).toMatchObject({ schema: { customers: { primary_key: ["id"] } } });
+  const listed = await fetch(`${server.url}/api/v1/tools`).then((answer) => answer.json());
+  expect(JSON.stringify(listed)).not.toContain('"sql:');
+});
+
 describe("the databases", () => {
   it("are those of the configuration and of its folders, as BIRD lays them out, and no others", async () => {
     const folder = await makeFolder();
