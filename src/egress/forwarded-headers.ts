@@ -1,7 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { HOP_BY_HOP } from "../core/hop-by-hop.ts";
 
-const NOT_FORWARDED: ReadonlySet<string> = new Set(HOP_BY_HOP);
+/** What the proxy itself says of an answer (RFC 9209): one that a site sends would pass for the proxy's. */
+export const PROXY_STATUS = "proxy-status";
+const NOT_FORWARDED: ReadonlySet<string> = new Set([...HOP_BY_HOP, PROXY_STATUS]);
 
 /** The headers of a message that a proxy passes on, repeated ones included. */
 export function forwardedHeaders({ headersDistinct }: IncomingMessage): Record<string, string[]> {

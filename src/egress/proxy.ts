@@ -9,7 +9,7 @@ import type { AddressPolicy } from "./addresses.ts";
 import { MAX_CLIENT_HELLO_BYTES, readOpening } from "./client-hello.ts";
 import { connectTo, type Dial, type Lookup } from "./connect.ts";
 import type { EgressLimits } from "./egress.ts";
-import { forwardedHeaders } from "./forwarded-headers.ts";
+import { forwardedHeaders, PROXY_STATUS } from "./forwarded-headers.ts";
 import { type HostList, normalizeHost } from "./host-list.ts";
 
 export interface EgressProxyDeps {
@@ -253,15 +253,25 @@ function passOn(upstreamAnswer: IncomingMessage, response: ServerResponse, host:
 
 function answer(response: ServerResponse, status: number, message: string): void {
   if (response.destroyed) return;
-  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", connection: "close" });
+  const headers = {
+    [PROXY_STATUS]: statusOf(status),
+    "content-type": "text/plain; charset=utf-8",
+    connection: "close",
+  };
+  response.writeHead(status, headers);
   response.end(`toolyard: ${message}\n`);
+}
+
+/** Tells a refusal by the proxy from a site's own answer of the same status (RFC 9209). */
+function statusOf(status: number): string {
+  return `toolyard; error=${status === 403 ? "http_request_denied" : status === 502 ? "destination_unavailable" : "http_request_error"}`;
 }
 
 function refuse(stream: Duplex, status: number, message: string): void {
   if (stream.destroyed || !stream.writable) return;
   const body = `toolyard: ${message}\n`;
   stream.end(
-    `HTTP/1.1 ${status} Refused\r\ncontent-type: text/plain; charset=utf-8\r\n` +
+    `HTTP/1.1 ${status} Refused\r\n${PROXY_STATUS}: ${statusOf(status)}\r\ncontent-type: text/plain; charset=utf-8\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
 }

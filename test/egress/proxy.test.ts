@@ -121,6 +121,19 @@ describe("egress proxy", () => {
     const answer = await ask(port, url);
     expect(answer.status).toBe(403);
     expect(answer.text).toMatch(/is not on this sandbox's list of hosts/);
+    expect(answer.headers["proxy-status"]).toBe("toolyard; error=http_request_denied");
+  });
+
+  it("passes no site's answer off as its own", async () => {
+    const upstream = await listen(
+      createServer((_, response) => {
+        response.writeHead(200, { "proxy-status": "toolyard; error=http_request_denied" });
+        response.end("mine");
+      }),
+    );
+    const { port } = await startProxy({ allow: [`shop.example:${upstream}`] });
+    const answer = await ask(port, `http://shop.example:${upstream}/`);
+    expect([answer.text, answer.headers["proxy-status"]]).toEqual(["mine", undefined]);
   });
 
   it.each(["000", "099", "101"])("answers for a host whose own answer has the status %s", async (status) => {

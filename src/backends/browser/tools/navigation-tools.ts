@@ -157,13 +157,27 @@ async function go(
   signal.addEventListener("abort", stop, { once: true });
   try {
     const response = await start({ waitUntil: wait === "networkidle" ? "networkidle0" : wait, timeout: timeoutMs });
+    if (response !== null) await checkProxy(response);
     return { ...(await stateOf(tab)), status: response?.status() ?? null };
   } catch (error) {
     signal.throwIfAborted();
-    throw toNavigationError(error);
+    throw ToolyardError.is(error) ? error : toNavigationError(error);
   } finally {
     signal.removeEventListener("abort", stop);
   }
+}
+
+/** An answer that the way out gave in the site's place is none of the page's. */
+async function checkProxy(response: HTTPResponse): Promise<void> {
+  if (response.headers()["proxy-status"]?.startsWith("toolyard;") !== true) return;
+  const said = (await response.text().catch(() => ""))
+    .replace(/^toolyard: /, "")
+    .trim()
+    .slice(0, 400);
+  throw new ToolyardError(
+    response.status() === 403 ? "address_refused" : "upstream_failed",
+    said || "it is not reached",
+  );
 }
 
 function toNavigationError(error: unknown): ToolyardError {
