@@ -14,6 +14,19 @@ export interface SessionDesktop {
    * human who takes over; never throws.
    */
   releaseInput(reason: ToolyardError): void;
+  /** A screenshot that was asked for as a link, as long as it is one of the latest. */
+  picture?(id: string): KeptPicture | undefined;
+}
+
+/** A screenshot that waits to be fetched. */
+export interface KeptPicture {
+  readonly format: "png" | "jpeg" | "webp";
+  readonly bytes: Uint8Array;
+}
+
+/** Where the server gives a screenshot away that was asked for as a link. */
+export function toPicturePath(sessionId: string, pictureId: string): string {
+  return `/api/v1/sandbox/${encodeURIComponent(sessionId)}/desktop/screenshots/${pictureId}`;
 }
 
 /** What somebody did at a display, counted; never what it was. */

@@ -21,6 +21,7 @@ import { sessionRoutes } from "./routes/session.ts";
 import { recordingRoutes } from "./routes/recordings.ts";
 import { controlRoutes } from "./routes/control.ts";
 import { sandboxRoutes } from "./routes/sandbox.ts";
+import { screenshotRoutes } from "./routes/screenshots.ts";
 import { shutdownRoutes } from "./routes/shutdown.ts";
 import { ticketRoutes } from "./routes/tickets.ts";
 import { toolRoutes } from "./routes/tools.ts";
@@ -55,6 +56,7 @@ export function apiRoutes(engine: Engine, security: Security, options: ApiOption
     ...portRoutes(engine),
     ...sandboxEventRoutes(engine, clients, logger),
     ...sandboxRoutes(engine),
+    ...screenshotRoutes(engine),
     ...controlRoutes(engine),
     ...recordingRoutes(engine),
     ...initRoutes(engine, new ConfigFolder(options.configDir)),

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { type Input, tool } from "../../core/tool.ts";
-import { ACTION_SCHEMAS, ImagePoint } from "./actions/action.ts";
+import { ACTION_SCHEMAS, ImagePoint, isOneWay, MoveFields, ONE_WAY } from "./actions/action.ts";
 import { Ref } from "./actions/names.ts";
+import { KeyParams } from "./known-schemas.ts";
 import { perform, type VmContext } from "./session.ts";
 
 const ACTS = { destructiveHint: true };
@@ -15,13 +16,26 @@ const ClickParams = z
   .refine(({ coordinate, ref }) => coordinate === undefined || ref === undefined, {
     error: "give either coordinate or ref",
   });
-const MoveParams = z.strictObject({ coordinate: ImagePoint });
+const MoveParams = z.strictObject(MoveFields).refine(isOneWay, ONE_WAY);
 const LeftDragParams = z.strictObject({ start_coordinate: ImagePoint, coordinate: ImagePoint, modifiers: Modifiers });
 const DragPathParams = z.strictObject({
   path: z.array(ImagePoint).min(2).max(1_000),
   button: ACTION_SCHEMAS.mouse_down.shape.button,
   duration: z.number().min(0).max(300).optional(),
   modifiers: Modifiers,
+});
+const HeldParams = z.strictObject({ coordinate: ImagePoint.optional() });
+const DragToParams = z.strictObject({
+  coordinate: ImagePoint,
+  button: ACTION_SCHEMAS.mouse_down.shape.button,
+  duration: z.number().min(0).max(300).optional(),
+  modifiers: Modifiers,
+});
+const DragRelParams = DragToParams.omit({ coordinate: true }).extend({
+  delta: z.tuple([z.number(), z.number()]).describe("[dx, dy] from where the pointer is."),
+});
+const KeypressParams = z.strictObject({
+  keys: z.array(z.string().min(1).max(100)).min(1).max(8).describe("Held together, in their order."),
 });
 const Done = z.object({ action: z.string() });
 
@@ -47,9 +61,49 @@ export class AliasTools {
     return perform({ action: "click", count: 3, ...params }, context);
   }
 
-  @tool({ description: "Move the pointer to a coordinate.", params: MoveParams, result: Done, annotations: ACTS })
-  mouseMove({ coordinate }: Input<typeof MoveParams>, context: VmContext) {
-    return perform({ action: "mouse_move", coordinate }, context);
+  @tool({
+    description: "Move the pointer to a coordinate, or by a delta.",
+    params: MoveParams,
+    result: Done,
+    annotations: ACTS,
+  })
+  mouseMove(params: Input<typeof MoveParams>, context: VmContext) {
+    return perform({ action: "mouse_move", ...params }, context);
+  }
+
+  @tool({ description: "Press the left button and keep it down.", params: HeldParams, result: Done, annotations: ACTS })
+  leftMouseDown({ coordinate }: Input<typeof HeldParams>, context: VmContext) {
+    return perform({ action: "mouse_down", coordinate }, context);
+  }
+
+  @tool({ description: "Release the left button.", params: HeldParams, result: Done, annotations: ACTS })
+  leftMouseUp({ coordinate }: Input<typeof HeldParams>, context: VmContext) {
+    return perform({ action: "mouse_up", coordinate }, context);
+  }
+
+  @tool({ description: "Drag from where the pointer is.", params: DragToParams, result: Done, annotations: ACTS })
+  dragTo({ coordinate, ...how }: Input<typeof DragToParams>, context: VmContext) {
+    return perform({ action: "drag", path: [coordinate], from_pointer: true, ...how }, context);
+  }
+
+  @tool({
+    description: "Drag so far from where the pointer is.",
+    params: DragRelParams,
+    result: Done,
+    annotations: ACTS,
+  })
+  dragRel(params: Input<typeof DragRelParams>, context: VmContext) {
+    return perform({ action: "drag", ...params }, context);
+  }
+
+  @tool({ description: "Press a key or a combination.", params: KeyParams, result: Done, annotations: ACTS })
+  press({ key, repeat }: Input<typeof KeyParams>, context: VmContext) {
+    return perform({ action: "key", keys: key, repeat }, context);
+  }
+
+  @tool({ description: "Press keys together.", params: KeypressParams, result: Done, annotations: ACTS })
+  keypress({ keys }: Input<typeof KeypressParams>, context: VmContext) {
+    return perform({ action: "key", keys }, context);
   }
 
   @tool({ description: "Drag with the left button.", params: LeftDragParams, result: Done, annotations: ACTS })

@@ -37,6 +37,7 @@ import { remembered } from "./episode/remember-tools.ts";
 import { QemuDesktopProvider } from "./qemu/qemu-provider.ts";
 import { FileTools } from "./files/file-tools.ts";
 import { KnownTools } from "./known-tools.ts";
+import { KeptPictures } from "./screen/kept-pictures.ts";
 import { PowerTools } from "./power-tools.ts";
 import type { VmSession } from "./session.ts";
 import { toSessionDesktop } from "./session-desktop.ts";
@@ -229,7 +230,7 @@ export default class VmBackend extends Backend<VmSession> {
     const episode = new Episode(clock, instruction);
     const recorded = { store: this.#recordings, config: this.#config.recordings };
     const recordings = new SessionRecordings({ ...recorded, clock, owner, desktop, episode, emit });
-    return { desktop, episode, instruction, news, recordings };
+    return { desktop, episode, instruction, news, recordings, pictures: new KeptPictures() };
   }
 }
 

@@ -123,6 +123,7 @@ export function toOperatorOptions(config: VmConfig, session: VmSessionConfig): O
     format: session.format ?? config.format,
     quality: session.quality ?? config.quality,
     showCursor: session.show_cursor ?? config.show_cursor,
+    dpi: session.dpi ?? config.dpi,
     accessibilityTree: session.accessibility_tree ?? config.accessibility_tree,
     settling: { quietMs: config.quiet_ms, maxMs: config.settle_ms },
   };

@@ -1,3 +1,4 @@
+import { toPicturePath } from "../../core/desktop.ts";
 import { type Input, tool } from "../../core/tool.ts";
 import type { ActionDone } from "./actions/operator.ts";
 import * as schema from "./known-schemas.ts";
@@ -25,28 +26,28 @@ export class KnownTools {
     result: schema.ClickResult,
     annotations: ACTS,
   })
-  click({ x, y, ref, button, count, modifiers }: Input<typeof schema.ClickParams>, context: VmContext) {
-    return click(toPoint(x, y), { ref, button, count, modifiers }, context);
+  click({ ref, button, count, modifiers, ...place }: Input<typeof schema.ClickParams>, context: VmContext) {
+    return click(toPoint(place), { ref, button, count, modifiers }, context);
   }
 
   @tool({
-    description: "Click twice at a point.",
+    description: "Click twice at a point, at the pointer's place by default.",
     params: schema.PointParams,
     result: schema.ClickResult,
     annotations: ACTS,
   })
-  doubleClick({ x, y, modifiers }: Input<typeof schema.PointParams>, context: VmContext) {
-    return click([x, y], { button: "left", count: 2, modifiers }, context);
+  doubleClick({ modifiers, ...place }: Input<typeof schema.PointParams>, context: VmContext) {
+    return click(toPoint(place), { button: "left", count: 2, modifiers }, context);
   }
 
   @tool({
     description: "Click with the right button, at the pointer's place by default.",
-    params: schema.OptionalPointParams,
+    params: schema.PointParams,
     result: schema.ClickResult,
     annotations: ACTS,
   })
-  rightClick({ x, y, modifiers }: Input<typeof schema.OptionalPointParams>, context: VmContext) {
-    return click(toPoint(x, y), { button: "right", count: 1, modifiers }, context);
+  rightClick({ modifiers, ...place }: Input<typeof schema.PointParams>, context: VmContext) {
+    return click(toPoint(place), { button: "right", count: 1, modifiers }, context);
   }
 
   @tool({
@@ -55,8 +56,8 @@ export class KnownTools {
     result: schema.TypeResult,
     annotations: ACTS,
   })
-  async type({ text, interval, method }: Input<typeof schema.TypeParams>, context: VmContext) {
-    await perform({ action: "type", text, delay_ms: Math.round((interval ?? 0) * 1_000), method }, context);
+  async type({ text, interval = 0, delay_ms, method }: Input<typeof schema.TypeParams>, context: VmContext) {
+    await perform({ action: "type", text, delay_ms: delay_ms ?? Math.round(interval * 1_000), method }, context);
     return { typed: text, length: [...text].length, ...NO_TREE };
   }
 
@@ -90,8 +91,8 @@ export class KnownTools {
     annotations: ACTS,
   })
   async scroll(params: Input<typeof schema.ScrollParams>, context: VmContext) {
-    const { x, y, clicks, modifiers } = params;
-    await perform({ action: "scroll", coordinate: toPoint(x, y), modifiers, ...toDistance(params) }, context);
+    const { clicks, modifiers } = params;
+    await perform({ action: "scroll", coordinate: toPoint(params), modifiers, ...toDistance(params) }, context);
     return { position: toPosition(context), clicks, ...NO_TREE };
   }
 
@@ -126,8 +127,8 @@ export class KnownTools {
     result: schema.ButtonResult,
     annotations: ACTS,
   })
-  async mouseDown({ button, x, y }: Input<typeof schema.ButtonParams>, context: VmContext) {
-    await perform({ action: "mouse_down", button, coordinate: toPoint(x, y) }, context);
+  async mouseDown({ button, ...place }: Input<typeof schema.ButtonParams>, context: VmContext) {
+    await perform({ action: "mouse_down", button, coordinate: toPoint(place) }, context);
     return { button, ...NO_TREE };
   }
 
@@ -137,8 +138,8 @@ export class KnownTools {
     result: schema.ButtonResult,
     annotations: ACTS,
   })
-  async mouseUp({ button, x, y }: Input<typeof schema.ButtonParams>, context: VmContext) {
-    await perform({ action: "mouse_up", button, coordinate: toPoint(x, y) }, context);
+  async mouseUp({ button, ...place }: Input<typeof schema.ButtonParams>, context: VmContext) {
+    await perform({ action: "mouse_up", button, coordinate: toPoint(place) }, context);
     return { button, ...NO_TREE };
   }
 
@@ -196,14 +197,17 @@ export class KnownTools {
 }
 
 export function toScreenshot(
-  { picture, told }: ActionDone,
-  { session }: { session: { name: string; data: VmSession } },
+  { picture, told, asLink = false }: ActionDone,
+  { session }: { session: { id: string; name: string; data: VmSession } },
 ) {
   if (picture === undefined) throw new TypeError("a screenshot without a picture");
   const found = told?.["accessibility_tree"];
   const tree = typeof found === "string" ? { accessibility_tree: found } : NO_TREE;
   const { format, width, height, bytes } = picture;
-  return { image: bytes.toString("base64"), format, size: [width, height] as const, session: session.name, ...tree };
+  const shown = asLink
+    ? { image: "", link: toPicturePath(session.id, session.data.pictures.keep(picture)) }
+    : { image: bytes.toString("base64") };
+  return { ...shown, format, size: [width, height] as const, session: session.name, ...tree };
 }
 
 interface How {
@@ -224,12 +228,13 @@ function toPosition({ session }: VmContext): schema.Point {
   return [x, y];
 }
 
-function toPoint(x: number | undefined, y: number | undefined): schema.Point | undefined {
-  return x === undefined || y === undefined ? undefined : [x, y];
+function toPoint({ x, y, coordinate }: schema.Place): schema.Point | undefined {
+  return x === undefined || y === undefined ? coordinate : [x, y];
 }
 
-function toDistance({ clicks, direction, scroll_x: dx, scroll_y: dy }: Input<typeof schema.ScrollParams>) {
-  if (dx !== undefined || dy !== undefined) return { dx: dx ?? 0, dy: dy ?? 0, unit: "pixels" } as const;
+function toDistance({ clicks, direction, scroll_x: right, scroll_y: down, dx, dy }: Input<typeof schema.ScrollParams>) {
+  if (right !== undefined || down !== undefined) return { dx: right ?? 0, dy: down ?? 0, unit: "pixels" } as const;
+  if (dx !== undefined || dy !== undefined) return { dx: dx ?? 0, dy: dy ?? 0 };
   const many = Math.abs(clicks);
   if (direction === "left" || direction === "right") return { dx: direction === "left" ? -many : many };
   if (direction !== undefined) return { dy: direction === "up" ? -many : many };

@@ -7,11 +7,12 @@ import type { VmSession } from "./session.ts";
  *
  * @throws ToolyardError `conflict` while it is stopped.
  */
-export function toSessionDesktop({ desktop: { running, operator }, news }: VmSession): SessionDesktop {
+export function toSessionDesktop({ desktop: { running, operator }, news, pictures }: VmSession): SessionDesktop {
   if (!news.isUp) {
     throw new ToolyardError("conflict", "The session's desktop is stopped", { suggestion: "Start it with vm:start." });
   }
   return {
+    picture: (id) => pictures.find(id),
     connectDisplay: (signal) => running.connectDisplay(signal),
     releaseInput: (reason) => {
       try {

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { Action, ACTION_SCHEMAS, Region, PictureParams } from "./actions/action.ts";
+import { Action, ACTION_SCHEMAS, ZoomFields } from "./actions/action.ts";
 import { DIALECTS } from "./adapters/dialects.ts";
 import { ScreenshotResult } from "./known-schemas.ts";
 export { ScreenshotResult } from "./known-schemas.ts";
 
-export const ZoomParams = z.strictObject({ ...PictureParams, region: Region });
+export const ZoomParams = z.strictObject(ZoomFields);
 export const HoldKeyParams = ACTION_SCHEMAS.hold_key.omit({ action: true });
 
 export const CursorResult = z.object({ x: z.int(), y: z.int() });
@@ -14,6 +14,7 @@ export const DisplayResult = z.object({
   screenshot_width: z.int(),
   screenshot_height: z.int(),
   scale: z.number().describe("Pixels of the screenshot for one of the screen."),
+  dpi: z.number().optional(),
 });
 
 const Told = z

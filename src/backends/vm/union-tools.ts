@@ -111,7 +111,7 @@ export class UnionTools {
 }
 
 function toTold(done: ActionDone, context: VmContext) {
-  const { action, position, picture, told } = done;
+  const { action, position, picture, display, told = display } = done;
   return {
     action,
     ...(position === undefined ? {} : { position }),

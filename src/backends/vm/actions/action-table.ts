@@ -19,20 +19,24 @@ const DEFAULT_DRAG_MS = 100;
 /** How each action is done; the one place that knows. */
 export const ACTION_TABLE: { readonly [N in ActionName]: Row<N> } = {
   screenshot: async (action, operator, signal) => {
-    const picture = await takeScreenshot(operator, action, signal);
-    if (action.accessibility_tree !== true) return { picture };
-    return { picture, told: { accessibility_tree: await readTree(operator, signal) } };
+    const shown = { picture: await takeScreenshot(operator, action, signal), asLink: action.as === "link" };
+    if (action.accessibility_tree !== true) return shown;
+    return { ...shown, told: { accessibility_tree: await readTree(operator, signal) } };
   },
-  zoom: async (action, operator, signal) => ({ picture: await takeScreenshot(operator, action, signal) }),
+  zoom: async (action, operator, signal) => ({
+    picture: await takeScreenshot(operator, action, signal),
+    asLink: action.as === "link",
+  }),
 
   cursor_position: async (_action, operator) => ({ position: operator.view.toImage(operator.driver.position) }),
 
-  display_info: async (_action, { view: { screen, image } }) => ({
+  display_info: async (_action, { view: { screen, image }, options: { dpi } }) => ({
     display: {
       ...screen,
       screenshot_width: image.width,
       screenshot_height: image.height,
       scale: image.width / screen.width,
+      ...(dpi === undefined ? {} : { dpi }),
     },
   }),
 

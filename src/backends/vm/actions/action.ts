@@ -37,8 +37,17 @@ export const PictureParams = {
   show_cursor: z.boolean().optional().describe("Draws the mouse pointer in."),
 };
 
+/** How a picture comes to whoever asked for it. */
+const As = z
+  .enum(["image", "link"])
+  .optional()
+  .describe("A link is a path of the server that the picture is fetched from; image is empty then.");
+
+export const ZoomFields = { ...PictureParams, as: As, region: Region };
+
 export const ScreenshotFields = {
   ...PictureParams,
+  as: As,
   region: Region.optional().describe("Only this part; points of later actions still count on the whole."),
   window_id: WindowId.optional().describe("Only where this window is, with what lies over it."),
   accessibility_tree: z.boolean().optional().describe("Reads the accessibility tree too, as XML."),
@@ -55,23 +64,23 @@ export const TypeMethod = z
     "keys; or pasted, after which the clipboard holds what it held; auto pastes what the layout has no keys for.",
   );
 
+export const MoveFields = {
+  coordinate: ImagePoint.optional(),
+  delta: Offset.optional().describe("[dx, dy] from where the pointer is, instead of a coordinate."),
+  duration: Seconds.optional().describe("Seconds; at once by default."),
+  modifiers: Modifiers.optional(),
+};
+export const isOneWay = ({ coordinate, delta }: { coordinate?: unknown; delta?: unknown }) =>
+  (coordinate === undefined) !== (delta === undefined);
+export const ONE_WAY = { error: "give either coordinate or delta" };
+
 /** Every action by its one name; params are units of the wire: pixels of the screenshot, seconds. */
 export const ACTION_SCHEMAS = {
   screenshot: z.strictObject({ action: z.literal("screenshot"), ...ScreenshotFields }).refine(isOnePart, ONE_PART),
-  zoom: z.strictObject({ action: z.literal("zoom"), ...PictureParams, region: Region }),
+  zoom: z.strictObject({ action: z.literal("zoom"), ...ZoomFields }),
   cursor_position: z.strictObject({ action: z.literal("cursor_position") }),
   display_info: z.strictObject({ action: z.literal("display_info") }),
-  mouse_move: z
-    .strictObject({
-      action: z.literal("mouse_move"),
-      coordinate: ImagePoint.optional(),
-      delta: Offset.optional().describe("[dx, dy] from where the pointer is, instead of a coordinate."),
-      duration: Seconds.optional().describe("Seconds; at once by default."),
-      modifiers: Modifiers.optional(),
-    })
-    .refine(({ coordinate, delta }) => (coordinate === undefined) !== (delta === undefined), {
-      error: "give either coordinate or delta",
-    }),
+  mouse_move: z.strictObject({ action: z.literal("mouse_move"), ...MoveFields }).refine(isOneWay, ONE_WAY),
   click: z
     .strictObject({
       action: z.literal("click"),

@@ -17,6 +17,8 @@ export interface OperatorOptions {
   readonly quality?: number | undefined;
   readonly showCursor?: boolean;
   readonly settling?: Settling;
+  /** Dots per inch that the display tells its programs. */
+  readonly dpi?: number;
   /** Whether the known tools tell the accessibility tree without being asked. */
   readonly accessibilityTree?: boolean;
 }
@@ -25,6 +27,8 @@ export interface OperatorOptions {
 export interface ActionDone {
   readonly action: Action["action"];
   readonly picture?: EncodedPicture;
+  /** The picture is wanted as a link. */
+  readonly asLink?: boolean;
   /** In pixels of the screenshots. */
   readonly position?: { readonly x: number; readonly y: number };
   readonly display?: DisplayInfo;
@@ -40,6 +44,7 @@ export interface DisplayInfo {
   readonly screenshot_height: number;
   /** Pixels of the screenshot for one of the screen, across. */
   readonly scale: number;
+  readonly dpi?: number;
 }
 
 /** Why an action of a batch was not done, as the models' own harnesses say it. */
