@@ -43,7 +43,7 @@ export class RouteRunner {
 
   /** Never rejects. */
   async run(route: AnyRoute, { incoming, outgoing, identity, path, query }: RoutedRequest): Promise<Reply> {
-    const { limits, streams, crossings, logger } = this.#options;
+    const { limits, streams, crossings } = this.#options;
     const share = new BodyShare(this.#bodies);
     let reply: Reply;
     let raw: unknown;
@@ -56,7 +56,7 @@ export class RouteRunner {
       // The body is parsed by the route's own schema; see route().
       reply = await route.handle({ body: body as never, path, query, identity, tenant, incoming, outgoing });
     } catch (error) {
-      reply = toErrorReply(route, toKnownError(error, route, logger));
+      reply = this.refuse(route, error);
     } finally {
       share.end();
     }
@@ -64,6 +64,11 @@ export class RouteRunner {
     if (reply.stream !== undefined) streams.track(identity, outgoing);
     if (reply.status !== 200 && identity.keyId !== null) crossings.observe(identity, route, raw ?? path);
     return closeHalfRead(reply, incoming);
+  }
+
+  /** Says what a failure on a route is answered with. */
+  refuse(route: AnyRoute, error: unknown): Reply {
+    return toErrorReply(route, toKnownError(error, route, this.#options.logger));
   }
 }
 

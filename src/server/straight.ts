@@ -46,8 +46,8 @@ export class StraightRoutes {
     const route = this.#routes.get(incoming.method ?? "")?.get(incoming.url ?? "");
     if (route === undefined) return false;
     this.#answer(route, incoming, outgoing).then(
-      (reply) => write(reply, incoming, outgoing),
-      (error: unknown) => write(this.#front.refuse(error), incoming, outgoing),
+      (reply) => this.#write(reply, route, incoming, outgoing),
+      (error: unknown) => this.#write(this.#front.refuse(error), route, incoming, outgoing),
     );
     return true;
   }
@@ -59,13 +59,23 @@ export class StraightRoutes {
     const identity = known instanceof Promise ? await known : known;
     return this.#runner.run(route, { incoming, outgoing, identity, path: NO_NAMES, query: NO_QUERY });
   }
+
+  #write(reply: Reply, route: AnyRoute, incoming: IncomingMessage, outgoing: ServerResponse): void {
+    // Beside streams and pages, an answer to a body that nobody read: the listener reads it no longer than for a moment.
+    if (reply.stream !== undefined || reply.page !== undefined || !incoming.complete) {
+      void getRequestListener(() => toResponse(reply))(incoming, outgoing);
+      return;
+    }
+    try {
+      write(reply, outgoing);
+    } catch (error) {
+      // Such as a batch whose answer is longer than a string may be.
+      write(this.#runner.refuse(route, error), outgoing);
+    }
+  }
 }
 
-function write(reply: Reply, incoming: IncomingMessage, outgoing: ServerResponse): void {
-  if (reply.stream !== undefined || reply.page !== undefined) {
-    void getRequestListener(() => toResponse(reply))(incoming, outgoing);
-    return;
-  }
+function write(reply: Reply, outgoing: ServerResponse): void {
   const { text, headers } = toJson(reply);
   outgoing.writeHead(reply.status, { ...headers, "content-length": Buffer.byteLength(text) });
   outgoing.end(text);
