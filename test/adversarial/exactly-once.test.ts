@@ -205,6 +205,8 @@ describe("E03: a way on which answers get lost", () => {
     for (let value = 1; value <= 20; value += 1) {
       expect(await client.call("counter:incr")).toMatchObject({ ok: true, data: { value } });
     }
+    // A doubled request is no fault that the client meets: every other one of the twenty was.
+    expect(proxy.faults).toBe(fault === "duplicate" ? 10 : 20);
   });
 
   it("E03: a call whose connection breaks while it runs is found again, and not cancelled", async () => {
@@ -303,6 +305,7 @@ describe("E11: a kept connection that the server closes as a request is on its w
     for (let value = 1; value <= 50; value += 1) {
       expect(await client.call("counter:incr")).toMatchObject({ ok: true, data: { value } });
     }
+    expect(proxy.faults).toBeGreaterThanOrEqual(25);
     // The server keeps idle connections longer than the client's 30 s, so that this is rare.
     expect(defaultHttpLimits.keepAliveTimeoutMs).toBeGreaterThan(30_000 + 15_000);
   });

@@ -95,6 +95,22 @@ describe("known defects of sessions", () => {
     expect((await destroying).status).toBe(200);
   });
 
+  it("D3: E06: a slow initialize of one worker's holds up no create and no call of another's on the same backend", async () => {
+    const backend = new CounterBackend();
+    const slow = new Gate();
+    backend.onInitialize = async ({ workerId }, { signal }) => {
+      if (workerId === "w1") await slow.passedOr(signal);
+    };
+    await using server = await testServer({ backends: [backend] });
+    const creating = server.post("/api/v1/session/create", create());
+    await backend.gates.initialize.arrived();
+    expect((await server.post("/api/v1/session/create", create({ worker_id: "w2" }))).status).toBe(200);
+    expect((await server.post("/execute", { worker_id: "w2", action: "counter:incr" })).body.data.value).toBe(1);
+    expect((await server.post("/execute", { worker_id: "w3", action: "counter:incr" })).body.data.value).toBe(1);
+    slow.open();
+    expect((await creating).status).toBe(200);
+  });
+
   it("D3: a slow warmup of one backend holds up no other backend", async () => {
     const slow = new CounterBackend();
     slow.gates.warmup = new Gate();

@@ -13,6 +13,8 @@ export interface FaultyProxy extends AsyncDisposable {
   readonly url: string;
   /** How many requests came. */
   readonly requests: number;
+  /** With how many of them something went wrong. */
+  readonly faults: number;
   release(): void;
 }
 
@@ -30,6 +32,7 @@ export async function startFaultyProxy(
   const counts = new Map<string, number>();
   const held: (() => void)[] = [];
   let requests = 0;
+  let faults = 0;
 
   const answer = (response: http.ServerResponse, { status, headers, body }: Whole, whole: boolean) => {
     response.writeHead(status, { ...headers, "content-length": body.length });
@@ -43,6 +46,7 @@ export async function startFaultyProxy(
     counts.set(path, index + 1);
     requests += 1;
     const fault = plan(index, path);
+    if (fault !== "none") faults += 1;
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
@@ -72,6 +76,9 @@ export async function startFaultyProxy(
     url: `http://127.0.0.1:${port}`,
     get requests() {
       return requests;
+    },
+    get faults() {
+      return faults;
     },
     release: () => held.splice(0).forEach((go) => go()),
     [Symbol.asyncDispose]: async () => {

@@ -321,6 +321,10 @@ describe("the event log over HTTP", () => {
 
   it("has gap-free seqs in every session under concurrent calls", async () => {
     const server = await start();
+    // Sessions of three workers live on; the calls of the other two share temporary ones.
+    for (const worker_id of ["w0", "w1", "w2"]) {
+      await server.post("/api/v1/session/create", { worker_id, resource_type: "probe" });
+    }
     await Promise.all(
       Array.from({ length: 200 }, (_, index) => server.execute("probe:probe", {}, { worker_id: `w${index % 5}` })),
     );
@@ -332,20 +336,27 @@ describe("the event log over HTTP", () => {
       }[],
       ({ session_id }) => session_id,
     );
-    for (const [session, events] of bySession) {
-      if (session !== null) expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
+    bySession.delete(null);
+    for (const events of bySession.values()) {
+      expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
     }
+    // Their start, and the start and the end of each of their forty calls.
+    expect([...bySession.values()].filter(({ length }) => length === 81)).toHaveLength(3);
   });
 
   it("G02: an event of another worker, session or tenant is as unknown as one that never was", async () => {
     const server = await start();
-    await server.execute("probe:probe", {}, { worker_id: "mine" });
+    const own = await server.execute("probe:probe", {}, { worker_id: "mine" });
     await server.execute("probe:probe", {}, { worker_id: "other" });
     await written(server);
     const [foreign] = await everything(server, "&worker=other");
+    expect(foreign?.id).toMatch(/^e_\d+$/);
     const answers: object[] = [];
-    for (const cursor of [foreign?.id, "e_999999", "e_0", "junk", "p_999999"]) {
-      const response = await resume(server, "/api/v1/events?worker=mine", cursor);
+    const attempts = ["worker=mine", `session=${own.body.meta.session_id}`].flatMap((query) =>
+      [foreign?.id, "e_999999", "e_0", "junk", "p_999999"].map((cursor) => [query, cursor] as const),
+    );
+    for (const [query, cursor] of attempts) {
+      const response = await resume(server, `/api/v1/events?${query}`, cursor);
       const { code, message, data, meta } = (await response.json()) as Envelope;
       answers.push({
         status: response.status,
