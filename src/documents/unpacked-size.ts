@@ -15,14 +15,14 @@ const MAX_BYTES = 256 * 1024 * 1024;
  *
  * @throws ToolyardError `limit_exceeded`, or `invalid_input` for what is no archive, or none whose parts are where it says.
  */
-export function checkUnpackedSize(archive: Buffer): void {
+export function checkUnpackedSize(archive: Buffer, maxBytes: number = MAX_BYTES): void {
   let total = 0;
   let at = findDirectory(archive);
   while (at + 46 <= archive.length && archive.readUInt32LE(at) === ENTRY) {
     const size = archive.readUInt32LE(at + 24);
     total += size;
-    if (total > MAX_BYTES) throw tooLarge(total);
-    checkEntry(archive, at, size);
+    if (total > maxBytes) throw tooLarge(total, maxBytes);
+    checkEntry(archive, at, size, maxBytes);
     at += 46 + archive.readUInt16LE(at + 28) + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);
   }
 }
@@ -41,7 +41,7 @@ function findDirectory(archive: Buffer): number {
 }
 
 /** Unpacks one file as far as it says that it goes. */
-function checkEntry(archive: Buffer, at: number, size: number): void {
+function checkEntry(archive: Buffer, at: number, size: number, maxBytes: number): void {
   const start = archive.readUInt32LE(at + 42);
   if (start + 30 > archive.length || archive.readUInt32LE(start) !== LOCAL) {
     throw new ToolyardError("invalid_input", "the document's archive has parts that are not where it says");
@@ -52,17 +52,17 @@ function checkEntry(archive: Buffer, at: number, size: number): void {
   try {
     inflateRawSync(packed, { maxOutputLength: Math.max(1, size), finishFlush: constants.Z_SYNC_FLUSH });
   } catch (error) {
-    if (error instanceof RangeError) throw tooLarge(size);
+    if (error instanceof RangeError) throw tooLarge(size, maxBytes);
     throw new ToolyardError("invalid_input", "the document's archive is broken", { cause: error });
   }
 }
 
-function tooLarge(bytes: number): ToolyardError {
+function tooLarge(bytes: number, max: number): ToolyardError {
   return new ToolyardError(
     "limit_exceeded",
     `the document unpacks to more than it may, or than the ${bytes} bytes it says`,
     {
-      details: { limit: "unpacked_bytes", max: MAX_BYTES },
+      details: { limit: "unpacked_bytes", max },
       suggestion: "Send its text.",
     },
   );

@@ -241,13 +241,21 @@ describe("paths", () => {
     expect((await call("ds:inspect_data"))["files"]).toHaveLength(1);
   });
 
-  it("to a workbook that would unpack to far too much are refused before it is unpacked (C04)", async () => {
-    const folder = makeSeeds({ "bomb.xlsx": makeWorkbook({ A: [["a"], [1]] }, 0x7fff_ffff) });
-    const call = await openServer({ folders: [folder] });
-    expect(await call("ds:read_csv", { csv_file: "bomb.xlsx" })).toMatchObject({
-      failed: "limit_exceeded",
-      limit: "workbook_bytes",
+  it("to a workbook that would unpack to far too much, or to more than it says, are refused before it is unpacked (C04)", async () => {
+    const sheets = { A: [["a"], [1]] };
+    const folder = makeSeeds({
+      "bomb.xlsx": makeWorkbook(sheets, 0x7fff_ffff),
+      "liar.xlsx": makeWorkbook(sheets, 1, true),
     });
+    const call = await openServer({ folders: [folder] });
+    for (const csv_file of ["bomb.xlsx", "liar.xlsx"]) {
+      // oxlint-disable-next-line no-await-in-loop
+      expect(await call("ds:read_csv", { csv_file }), csv_file).toMatchObject({
+        failed: "limit_exceeded",
+        limit: "unpacked_bytes",
+        max: 512 * 1024 * 1024,
+      });
+    }
   });
 
   it("need a configured folder", async () => {

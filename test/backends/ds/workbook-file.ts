@@ -7,7 +7,7 @@ const PACKAGE = "http://schemas.openxmlformats.org/package/2006";
 type Rows = readonly (readonly (string | number | null)[])[];
 
 /** Makes an XLSX file of sheets; `claimedSize` lets its archive lie about how large its files are. */
-export function makeWorkbook(sheets: Readonly<Record<string, Rows>>, claimedSize?: number): Buffer {
+export function makeWorkbook(sheets: Readonly<Record<string, Rows>>, claimedSize?: number, compressed = false): Buffer {
   const names = Object.keys(sheets);
   const relation = (id: string, type: string, target: string) =>
     `<Relationship Id="${id}" Type="${OFFICE}/${type}" Target="${target}"/>`;
@@ -30,6 +30,7 @@ export function makeWorkbook(sheets: Readonly<Record<string, Rows>>, claimedSize
       ...Object.fromEntries(Object.values(sheets).map((rows, index) => [parts[index], toSheet(rows)])),
     },
     claimedSize,
+    compressed,
   );
 }
 

@@ -1,13 +1,12 @@
 import { readFileSync } from "node:fs";
 import type { DuckDBAppender, DuckDBConnection } from "@duckdb/node-api";
 import { ToolyardError } from "../../../core/errors.ts";
+import { checkUnpackedSize } from "../../../documents/unpacked-size.ts";
 import { quoteName } from "../../../query/sql/quote.ts";
 import type { DataFile } from "../data-file.ts";
 
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_UNPACKED_BYTES = 512 * 1024 * 1024;
-const ENTRY = Buffer.from("PK\x01\x02", "latin1");
-const SIZE_AT = 24;
 
 /** A sheet that became a table. */
 export interface LoadedSheet {
@@ -47,12 +46,13 @@ export async function loadWorkbook(
 async function readSheets({ name, sizeBytes }: DataFile, path: string) {
   if (sizeBytes > MAX_BYTES) throw tooLarge(name, sizeBytes, MAX_BYTES);
   const bytes = readFileSync(path);
-  checkUnpackedSize(name, bytes);
   const { default: readExcel } = await load();
   try {
+    checkUnpackedSize(bytes, MAX_UNPACKED_BYTES);
     const sheets = await readExcel(bytes);
     return sheets.map(({ sheet, data }) => ({ sheet, data: data as readonly (readonly Value[])[] })); // what its cells hold
   } catch (error) {
+    if (ToolyardError.is(error) && error.error === "limit_exceeded") throw unpacksTooLarge(name, error);
     throw new ToolyardError("business_failure", `${name} is not an XLSX file that can be read`, { cause: error });
   }
 }
@@ -68,23 +68,18 @@ async function load() {
   }
 }
 
-/** Looks at what the archive's list says before any of it is unpacked. */
-function checkUnpackedSize(name: string, archive: Buffer): void {
-  let total = 0;
-  for (
-    let at = archive.indexOf(ENTRY);
-    at !== -1 && at + SIZE_AT + 4 <= archive.length;
-    at = archive.indexOf(ENTRY, at + 4)
-  ) {
-    total += archive.readUInt32LE(at + SIZE_AT);
-  }
-  if (total > MAX_UNPACKED_BYTES) throw tooLarge(name, total, MAX_UNPACKED_BYTES);
-}
-
 function tooLarge(name: string, sizeBytes: number, max: number): ToolyardError {
   return new ToolyardError("limit_exceeded", `${name} is of ${sizeBytes} bytes`, {
     details: { limit: "workbook_bytes", max },
     suggestion: "Save it as CSV or Parquet.",
+  });
+}
+
+function unpacksTooLarge(name: string, cause: ToolyardError): ToolyardError {
+  return new ToolyardError("limit_exceeded", `${name} unpacks to more than it may, or than it says`, {
+    details: { limit: "unpacked_bytes", max: MAX_UNPACKED_BYTES },
+    suggestion: "Save it as CSV or Parquet.",
+    cause,
   });
 }
 
