@@ -1,9 +1,12 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { getRequestListener } from "@hono/node-server";
+import { getRequestListener, RequestError } from "@hono/node-server";
+import { ToolyardError } from "../core/errors.ts";
 import type { FetchHandler } from "./app.ts";
 import type { HttpLimits } from "./http-limits.ts";
 import { type DataPlane, isWebSocket } from "./planes/data-plane.ts";
+import { refusal } from "./refusal.ts";
+import { toResponse } from "./reply.ts";
 import type { StraightRoutes } from "./straight.ts";
 
 /** A server that accepts requests. */
@@ -45,7 +48,7 @@ export async function listen(
 ): Promise<Listening> {
   const answer = getRequestListener(
     (request, env) => ("session" in env ? new Response(null, { status: 505 }) : fetch(request, env as never)),
-    { hostname: host },
+    { hostname: host, errorHandler },
   );
   const server = createServer(
     {
@@ -76,6 +79,15 @@ export async function listen(
     port: address.port,
     close: (graceMs) => closeServer(server, connections, graceMs),
   };
+}
+
+/** Answers what could not even be made a request of, such as one whose Host names a port that is none. */
+function errorHandler(cause: unknown): Response {
+  const error =
+    cause instanceof RequestError
+      ? new ToolyardError("invalid_request", "The request's path and Host make no URL", { cause })
+      : new ToolyardError("internal_error", "The server failed unexpectedly", { cause });
+  return toResponse(refusal("http", error));
 }
 
 function trackConnections(server: Server): ReadonlySet<Socket> {

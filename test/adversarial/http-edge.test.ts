@@ -122,7 +122,7 @@ describe("D10: a call that breaks the tool's schema", () => {
       await fresh.execute("counter:incr", { by: "1" }),
       await fresh.execute("counter:hold", {}),
       await fresh.execute("counter:nothing"),
-      await fresh.execute("counter:incr", { by: null }),
+      await fresh.execute("counter:hold", { gate: null }),
     ];
     expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 400]);
     expect(answers.map(({ body }) => body.code)).toEqual([4004, 4003, 4002, 4004]);
@@ -175,5 +175,21 @@ describe("a request that is none", () => {
       `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
     );
     expect([400, 404, 422]).toContain(statusOf(answer));
+    expect(JSON.parse(answer.slice(answer.indexOf("\r\n\r\n")))).toMatchObject({
+      message: expect.any(String),
+    });
+  });
+
+  it("with a port that is none in its Host gets a typed answer on every path", async () => {
+    for (const path of ["/api/v1/tools?x=1", "/nothing"]) {
+      const answer = await rawExchange(
+        server.port,
+        `GET ${path} HTTP/1.1\r\nHost: localhost:99999\r\nConnection: close\r\n\r\n`,
+      );
+      expect([path, statusOf(answer)]).toEqual([path, 400]);
+      expect(JSON.parse(answer.slice(answer.indexOf("\r\n\r\n")))).toMatchObject({
+        meta: { error: "invalid_request" },
+      });
+    }
   });
 });

@@ -38,6 +38,31 @@ describe("a deadline", () => {
     expect(clock.pending).toBe(0);
   });
 
+  it("sets no timer before somebody waits, and counts the time from its start all the same", async () => {
+    const clock = new ManualClock();
+    const deadline = new Deadline(clock, 1_000, "work");
+    expect([clock.pending, deadline.timeLeftMs]).toEqual([0, 1_000]);
+    clock.skip(400);
+    const told: string[] = [];
+    deadline.onEnd(() => told.push("ended"));
+    expect([clock.pending, deadline.timeLeftMs]).toEqual([1, 600]);
+    await clock.advance(599);
+    expect(told).toEqual([]);
+    await clock.advance(1);
+    expect([told, deadline.ended?.error, clock.pending]).toEqual([["ended"], "timeout", 0]);
+  });
+
+  it("ends at once who begins to wait when its time is over", async () => {
+    const clock = new ManualClock();
+    const deadline = new Deadline(clock, 1_000, "work");
+    clock.skip(5_000);
+    const waiting = expect(untilEnded(new Promise(() => undefined), deadline)).rejects.toMatchObject({
+      error: "timeout",
+    });
+    await clock.advance(0);
+    await waiting;
+  });
+
   it("lets go of its timer and its parent when the work is over", () => {
     const clock = new ManualClock();
     const parent = new Cancellation();

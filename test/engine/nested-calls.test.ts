@@ -174,4 +174,30 @@ describe("a temporary session that a tool's calls made", () => {
     await settle();
     expect([counter.initialized.length, counter.cleaned.length]).toEqual([2, 2]);
   });
+
+  it("is cleaned up also when the tool throws, or ignores its signal until it is given up", async () => {
+    const probe = new ScriptedBackend();
+    const counter = new CounterBackend();
+    const { call, clock } = testEngine([probe, counter], { abortGraceMs: 1_000 });
+    probe.script = async (_params, context) => {
+      await context.call("counter:incr");
+      throw new Error("no");
+    };
+    expect(await call("probe:probe")).toMatchObject({ ok: false });
+    await settle();
+    expect([counter.initialized.length, counter.cleaned.length]).toEqual([1, 1]);
+    const called = new Gate();
+    probe.script = async (_params, context) => {
+      await context.call("counter:incr");
+      called.arrive();
+      await new Promise(() => undefined);
+    };
+    const stuck = call("probe:probe", {}, { timeoutMs: 500 });
+    await called.arrived();
+    await clock.advance(750);
+    expect(await stuck).toMatchObject({ ok: false, error: { error: "timeout" } });
+    expect(counter.cleaned).toHaveLength(1);
+    await clock.advance(1_000);
+    expect([counter.initialized.length, counter.cleaned.length]).toEqual([2, 2]);
+  });
 });
