@@ -69,8 +69,8 @@ function openai(): fc.Arbitrary<readonly [object, readonly InputEvent[]]> {
   });
   const scroll = fc.record({ x, y, clicks: fc.integer({ min: 1, max: 5 }), up: fc.boolean() });
   const scrolled = scroll.map(({ x, y, clicks, up }) => {
-    // 50 pixels of the screen are a click, and 25 of a screenshot of half the size.
-    const raw = { type: "scroll", x, y, scroll_x: 0, scroll_y: clicks * (up ? -25 : 25) };
+    // 120 pixels of the screen are a click, and 60 of a screenshot of half the size.
+    const raw = { type: "scroll", x, y, scroll_x: 0, scroll_y: clicks * (up ? -60 : 60) };
     return [raw, [["pointer", on(x), on(y), 0] as const, ...wheel(x, y, up ? 8 : 16, clicks)]] as const;
   });
   const keys = fc.constant([
@@ -177,6 +177,7 @@ describe("what a model's API gets back", () => {
     [{ action: "hold_key", text: "w", duration: 2 }, "Held w for 2s."],
     [{ action: "type", text: "hei" }, "Typed."],
     [{ action: "wait", duration: 1.5 }, "Waited 1.5s."],
+    [{ action: "wait" }, "Waited 1s."],
     [{ action: "scroll", coordinate: [1, 2], scroll_direction: "up", scroll_amount: 3 }, "Scrolled up."],
     [{ action: "left_click_drag", start_coordinate: [0, 0], coordinate: [5, 5] }, "Dragged."],
     [{ action: "left_mouse_up" }, "Left mouse button released."],

@@ -114,6 +114,10 @@ describe.skipIf(missing !== null)("a browser and an editor in a desktop", () => 
     await expect.poll(scroll(60, { role: "heading", name: "Order a boat" }), LONG).toBe(1);
     await expect.poll(async () => (await call("find_element", { text: "The very end" })).elements, LONG).toEqual([]);
     const end = await one({ text: "The very end", hidden: true });
+    // As far as was asked for: pixels of a screenshot are those of the page.
+    await call("scroll", { ...at, scroll_y: 240 });
+    const scrolled = async () => end.box.y - (await one({ text: "The very end", hidden: true })).box.y;
+    await expect.poll(scrolled, LONG).toBe(240);
     await call("click", { ref: end.ref });
     await call("wait_for", { element: { text: "The very end" }, timeout_ms: 60_000 });
   }, 180_000);

@@ -11,8 +11,8 @@ import { typeText } from "./type-method.ts";
 import { WAIT_ROWS } from "./wait-rows.ts";
 import { WINDOW_ROWS } from "./window-rows.ts";
 
-/** How far a click of the wheel scrolls, about, in what most programs show. */
-const PIXELS_PER_CLICK = 50;
+/** How far a click of the wheel scrolls in Chromium, whose pages are what models scroll by pixels; other programs scroll less. */
+const PIXELS_PER_CLICK = 120;
 const MAX_CLICKS = 1_000;
 const DEFAULT_DRAG_MS = 100;
 

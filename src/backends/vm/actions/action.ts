@@ -123,7 +123,7 @@ export const ACTION_SCHEMAS = {
     unit: z
       .enum(["clicks", "pixels"])
       .default("clicks")
-      .describe("Clicks of the wheel, or pixels, 50 of which are one."),
+      .describe("Clicks of the wheel, or pixels of the screen, 120 of which are one, as in Chromium."),
     modifiers: Modifiers.optional(),
   }),
   type: z.strictObject({

@@ -13,10 +13,10 @@ const Walk = {
   hidden: z.boolean().default(false).describe("Also what is not shown: closed menus, what is scrolled out of sight."),
 };
 const Looked = {
-  role: Name.optional().describe('As the tree has it: "push button", "entry", "link".'),
+  role: Name.optional().describe('As the tree has it: "push button", "entry", "link"; or its last words, "button".'),
   name: Name.optional().describe("In its name, whatever the case."),
   text: Name.optional().describe("In its text, name or description, whatever the case."),
-  exact: z.boolean().default(false).describe("The whole name or text, in its case."),
+  exact: z.boolean().default(false).describe("The whole name or text, in its case, and the whole role."),
 };
 export const hasAny = ({ role, name, text }: { role?: unknown; name?: unknown; text?: unknown }) =>
   role !== undefined || name !== undefined || text !== undefined;

@@ -144,7 +144,7 @@ const TOLD: Readonly<Record<string, (input: Input, own: ActionDone | undefined) 
   left_mouse_up: () => "Left mouse button released.",
   left_click_drag: () => "Dragged.",
   scroll: ({ scroll_direction: direction }) => `Scrolled ${direction ?? "down"}.`,
-  wait: ({ duration }) => `Waited ${duration ?? 0}s.`,
+  wait: ({ duration }) => `Waited ${duration ?? 1}s.`,
 };
 
 function toText(input: Input, own: ActionDone | undefined): string | undefined {

@@ -244,12 +244,17 @@ def plain(text):
 
 def is_match(node, args):
     role, name, text = (args.get(key) for key in ("role", "name", "text"))
-    if role is not None and plain(role) != plain(node.role):
+    if role is not None and not is_role(plain(role), plain(node.role), args.get("exact")):
         return False
     equal = (lambda wanted, found: wanted == found) if args.get("exact") else contains
     if name is not None and not equal(name, node.name):
         return False
     return text is None or any(equal(text, each) for each in (node.text or "", node.name, node.description))
+
+
+def is_role(wanted, found, exact):
+    """Its last words will do: a "button" is a push button or a toggle button too, and a "menu" is no menu bar."""
+    return wanted == found or (not exact and found.endswith(" " + wanted))
 
 
 def contains(wanted, found):

@@ -34,6 +34,9 @@ describe.skipIf(lacking !== undefined)("the agent in a real desktop", () => {
     const { id, ref, text } = await openEditor(session);
     expect(await call("set_element_value", { ref, value: "one\ntwo" })).toEqual({ ref, by: "program" });
     expect(await text()).toBe("one\ntwo");
+    const whole = await call("find_element", { role: "bar", exact: true });
+    expect(whole.elements).toEqual([]);
+    expect((await one({ role: "bar", window_id: id })).role).toMatch(/ bar$/);
     expect(await call("find_element", { name: "no such thing" })).toMatchObject({ elements: [], truncated: null });
     const menu = await one({ role: "menu", name: "file", window_id: id });
     // The screenshots have half the size of the screen, and so have the boxes.
@@ -56,7 +59,7 @@ describe.skipIf(lacking !== undefined)("the agent in a real desktop", () => {
     expect(xml).toContain(`<text ref="${ref}"`);
     await call("close_window", { id });
     await call("wait_for", { window: { title: "Save Changes" } });
-    await call("click", { ref: (await one({ role: "push button", name: "Don't Save" })).ref });
+    await call("click", { ref: (await one({ role: "button", name: "Don't Save" })).ref });
     await call("wait_for", { window: { title: "Mousepad", exists: false } });
     await expect(fail("focus_element", { ref })).resolves.toMatchObject({ error: "stale_ref" });
     await expect(fail("focus_element", { ref: "e99999" })).resolves.toMatchObject({ error: "stale_ref" });
