@@ -1,5 +1,6 @@
 import { Backend, type BackendSetup } from "../../core/backend.ts";
 import type { ToolContext } from "../../core/context.ts";
+import type { ChatModel } from "../../core/chat-model.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import { type Input, tool } from "../../core/tool.ts";
 import { QueryPool } from "../../query/query-pool.ts";
@@ -12,6 +13,7 @@ import { FileSources, type WantedFiles } from "./file-sources.ts";
 import type { FoundPreview, FoundProfiles, jobs } from "./jobs/jobs.ts";
 import { toProfileText } from "./profile-text.ts";
 import { clip, runPython } from "./run-python.ts";
+import { summarize, toMeasured } from "./summarize.ts";
 import { SandboxCalls } from "./sandbox-calls.ts";
 import { copyIntoSandbox } from "./sandbox-files.ts";
 import {
@@ -44,12 +46,15 @@ export default class DsBackend extends Backend {
   readonly #config: DsConfig;
   readonly #sources: FileSources;
   readonly #pool: QueryPool;
+  readonly #summarizer: ChatModel | undefined;
 
   constructor(setup: BackendSetup) {
     super(setup);
     // A wrong config is reported by whoever checks it against the schema, with the file and the key.
     this.#config = DsConfig.safeParse(setup.config).data ?? DsConfig.parse({});
     this.#sources = new FileSources(this.#config);
+    const { enable_llm_summary: enabled, model } = this.#config;
+    this.#summarizer = enabled && model !== undefined ? setup.openChatModel?.(model) : undefined;
     this.#pool = new QueryPool({ module: JOBS, maxProcesses: this.#config.processes });
   }
 
@@ -83,7 +88,7 @@ export default class DsBackend extends Backend {
         ...(omitted > 0 ? [`... truncated: showing first ${most} of ${all.length} files ...`] : []),
       ].join("\n\n");
       return {
-        result: clip(text, this.#config.ds_summary_max_chars),
+        ...(await this.#tell(text, profiles, context.signal)),
         files: profiles as unknown as InspectResult["files"], // the same, readonly
         files_omitted: omitted + late.length,
       };
@@ -150,6 +155,18 @@ export default class DsBackend extends Backend {
     const ran = await runPython(sandbox, { code, returnVars: return_vars ?? [], timeoutMs, maxCharacters });
     if (ran.error !== null) context.setOutcome("tool_error");
     return { ...ran, files: [...files], files_not_copied: [...notCopied] };
+  }
+
+  async #tell(
+    text: string,
+    profiles: FoundProfiles,
+    signal: AbortSignal,
+  ): Promise<Omit<InspectResult, "files" | "files_omitted">> {
+    const { ds_summary_max_chars: most, content_limit: shown } = this.#config;
+    if (this.#summarizer === undefined) return { result: clip(text, most) };
+    const { answer, warning } = await summarize(this.#summarizer, toMeasured(text, profiles, shown), signal);
+    if (answer === null) return { result: clip(text, most), ...(warning !== undefined && { warning }) };
+    return { result: clip(answer.text, most), summary: { model: answer.model, usage: answer.usage } };
   }
 
   async #with<T>(

@@ -34,7 +34,15 @@ const Column = z.object({
   samples: z.array(CellShape),
 });
 export const InspectResult = z.object({
-  result: z.string().describe("All of it as text."),
+  result: z.string().describe("All of it as text; where the config says so, as a model sums it up."),
+  summary: z
+    .object({
+      model: z.string(),
+      usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).nullable(),
+    })
+    .optional()
+    .describe("Which model summed it up, and what that cost."),
+  warning: z.string().optional(),
   files: z.array(
     z.object({
       file: z.string(),
