@@ -124,8 +124,9 @@ async function withoutStream({ stream, ...reply }: Reply): Promise<Reply> {
   return reply;
 }
 
-/** What is left of a body that was refused half read is not read to its end. */
+/** What is left of a body that was refused half read, or that a GET should not have, is not read to its end. */
 function closeHalfRead(reply: Reply, incoming: IncomingMessage): Reply {
-  if (reply.status < 400 || (reply.status !== 413 && incoming.complete)) return reply;
+  if (reply.status < 400 && incoming.method !== "GET") return reply;
+  if (reply.status !== 413 && incoming.complete) return reply;
   return { ...reply, headers: { ...reply.headers, connection: "close" } };
 }

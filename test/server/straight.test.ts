@@ -113,16 +113,20 @@ describe("a request that is answered straight on node's objects", () => {
     expect(likeOf(straight)).toBe(likeOf(throughApp).replaceAll("?by=app", ""));
   });
 
-  it("is cut off when it was refused and its body never ends", async () => {
+  it.each([
+    ["was refused", 403, "POST /execute", "evil.example"],
+    ["is a GET", 200, "GET /health", "localhost"],
+    ["is a GET for the app", 200, "GET /health?by=app", "localhost"],
+  ])("is cut off when it %s and its body never ends", async (_how, status, line, host) => {
     // Node alone would read on for as long as an upload may take, which is an hour.
     const socket = connect(server.port, "127.0.0.1");
     const closed = new Promise<void>((resolve) => socket.on("close", () => resolve()));
     let answer = "";
     socket.on("error", () => undefined);
     socket.on("data", (chunk) => (answer += String(chunk)));
-    socket.write(`POST /execute HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 1000000\r\n\r\n`);
+    socket.write(`${line} HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 1000000\r\n\r\n`);
     await closed;
-    expect(statusOf(answer)).toBe(403);
+    expect(statusOf(answer)).toBe(status);
   });
 
   it("leaves nothing behind when a thousand clients go away at every stage of it", { timeout: 60_000 }, async () => {

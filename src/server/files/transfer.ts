@@ -5,8 +5,7 @@ import type { Engine } from "../../engine/engine.ts";
 import { emitFor } from "../../engine/record-events.ts";
 import { unable } from "../../engine/sandbox-of.ts";
 import type { SandboxLoan } from "../../engine/sandbox-loans.ts";
-import { demand } from "../auth/identity.ts";
-import { ClientWait } from "../disconnect.ts";
+import { borrowNamed } from "../borrow-named.ts";
 import type { RouteRequest } from "../route.ts";
 
 /** The files of a session, borrowed for one request. */
@@ -19,17 +18,8 @@ export interface Transfer {
 const MAX_LINKS = 16;
 
 /** Borrows the files of the session that the path of a request names; the loan must be ended. */
-export async function borrowFiles(
-  engine: Engine,
-  { identity, path, outgoing }: RouteRequest<unknown>,
-): Promise<Transfer> {
-  const loan = await engine.loans.borrow({
-    tenant: identity.tenant,
-    session: { id: path["session_id"] ?? "" },
-    authorize: (resource) => demand(identity, "execute", resource),
-    client: new ClientWait(outgoing),
-    kind: "transfer",
-  });
+export async function borrowFiles(engine: Engine, request: RouteRequest<unknown>): Promise<Transfer> {
+  const loan = await borrowNamed(engine, request, { verb: "execute", client: request.outgoing, kind: "transfer" });
   const { files } = loan.sandbox;
   if (files !== undefined) return { loan, files };
   loan.end();

@@ -2,8 +2,7 @@ import { z } from "zod";
 import type { ExposedPort } from "../../core/exposed-port.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { SandboxLoan } from "../../engine/sandbox-loans.ts";
-import { demand } from "../auth/identity.ts";
-import { ClientWait } from "../disconnect.ts";
+import { borrowNamed } from "../borrow-named.ts";
 import { type Reply, succeed } from "../reply.ts";
 import { type AnyRoute, route, type RouteRequest } from "../route.ts";
 
@@ -20,16 +19,10 @@ export function portRoutes(engine: Engine): readonly AnyRoute[] {
   const { ports } = engine;
   const within = async (
     operation: string,
-    { identity, path, outgoing }: RouteRequest<unknown>,
+    request: RouteRequest<unknown>,
     run: (loan: SandboxLoan) => unknown,
   ): Promise<Reply> => {
-    const loan = await engine.loans.borrow({
-      tenant: identity.tenant,
-      session: { id: path["session_id"] ?? "" },
-      authorize: (resource) => demand(identity, "execute", resource),
-      client: new ClientWait(outgoing),
-      kind: "transfer",
-    });
+    const loan = await borrowNamed(engine, request, { verb: "execute", client: request.outgoing, kind: "transfer" });
     try {
       const { id, resource } = loan.record;
       return succeed({ operation, resourceType: resource, sessionId: id }, run(loan));

@@ -1,7 +1,6 @@
 import { ToolyardError } from "../../core/errors.ts";
 import type { Engine } from "../../engine/engine.ts";
-import { demand } from "../auth/identity.ts";
-import { ClientWait } from "../disconnect.ts";
+import { borrowNamed } from "../borrow-named.ts";
 import { type AnyRoute, route } from "../route.ts";
 
 /** Screenshots that tools answered as links, past the model's context. */
@@ -21,15 +20,9 @@ export function screenshotRoutes(engine: Engine): readonly AnyRoute[] {
         404: "There is no such session, or the picture is forgotten",
         409: "The desktop is stopped",
       },
-      async handle({ tenant, path, identity, outgoing }) {
-        const loan = await engine.loans.borrow({
-          tenant,
-          session: { id: path["session_id"] ?? "" },
-          authorize: (resource) => demand(identity, "read", resource),
-          client: new ClientWait(outgoing),
-          kind: "transfer",
-          needs: "desktop",
-        });
+      async handle({ path, identity, outgoing }) {
+        const how = { verb: "read", client: outgoing, kind: "transfer", needs: "desktop" } as const;
+        const loan = await borrowNamed(engine, { identity, path }, how);
         try {
           const picture = loan.desktop.picture?.(path["picture_id"] ?? "");
           if (picture === undefined) throw new ToolyardError("unknown_name", "There is no such screenshot any more");

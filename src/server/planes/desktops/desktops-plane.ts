@@ -1,10 +1,10 @@
-import { WebSocketServer } from "ws";
 import type { Engine } from "../../../engine/engine.ts";
-import { demand, mayDo } from "../../auth/identity.ts";
-import { ClientWait } from "../../disconnect.ts";
+import { mayDo } from "../../auth/identity.ts";
+import { borrowNamed } from "../../borrow-named.ts";
 import type { StreamClients } from "../../stream-clients.ts";
 import type { Plane, PlaneRequest } from "../plane.ts";
 import { isTrue } from "../query-flag.ts";
+import { viewerHandshake } from "../viewer-handshake.ts";
 import { DesktopConnection } from "./desktop-connection.ts";
 import { greetDisplay } from "./display-handshake.ts";
 import { DESKTOP_OPERATION } from "./stream-urls.ts";
@@ -23,24 +23,12 @@ const DISPLAY_MS = 10_000;
  * Who may only `read` the resource, or asks with `view=true`, watches; whatever their viewer sends, the display never sees it.
  */
 export function desktopsPlane(engine: Engine, clients: StreamClients): readonly Plane[] {
-  const server = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: MAX_MESSAGE_BYTES,
-    handleProtocols: (offered) => (offered.has(BINARY_PROTOCOL) ? BINARY_PROTOCOL : false),
-  });
+  const server = viewerHandshake(BINARY_PROTOCOL, MAX_MESSAGE_BYTES);
   const open = async ({ incoming, socket, head, path, query, identity }: PlaneRequest): Promise<void> => {
     const leave = clients.enter();
     socket.once("close", leave);
-    const loan = await engine.loans.borrow({
-      tenant: identity.tenant,
-      session: { id: path["session_id"] ?? "" },
-      authorize: (resource) => demand(identity, "read", resource),
-      client: new ClientWait(socket),
-      kind: "connection",
-      needs: "desktop",
-    });
+    const how = { verb: "read", client: socket, kind: "connection", needs: "desktop" } as const;
+    const loan = await borrowNamed(engine, { identity, path }, how);
     const { record, signal } = loan;
     const viewOnly = isTrue(query.get("view")) || !mayDo(identity, "execute", record.resource);
     let onClose: ReturnType<typeof engine.desktops.enter> | undefined;

@@ -1,10 +1,10 @@
-import { WebSocketServer } from "ws";
 import type { Engine } from "../../../engine/engine.ts";
-import { demand, mayDo } from "../../auth/identity.ts";
-import { ClientWait } from "../../disconnect.ts";
+import { mayDo } from "../../auth/identity.ts";
+import { borrowNamed } from "../../borrow-named.ts";
 import type { StreamClients } from "../../stream-clients.ts";
 import type { Plane, PlaneRequest } from "../plane.ts";
 import { isTrue } from "../query-flag.ts";
+import { viewerHandshake } from "../viewer-handshake.ts";
 import { TerminalConnection } from "./terminal-connection.ts";
 import { TTYD_PROTOCOL } from "./ttyd-messages.ts";
 
@@ -17,23 +17,11 @@ const MAX_MESSAGE_BYTES = 65_536;
  * Who may only `read` the resource, or asks with `view=true`, watches and types nothing.
  */
 export function terminalsPlane(engine: Engine, clients: StreamClients): readonly Plane[] {
-  const server = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: MAX_MESSAGE_BYTES,
-    handleProtocols: (offered) => (offered.has(TTYD_PROTOCOL) ? TTYD_PROTOCOL : false),
-  });
+  const server = viewerHandshake(TTYD_PROTOCOL, MAX_MESSAGE_BYTES);
   const open = async ({ incoming, socket, head, path, query, identity }: PlaneRequest): Promise<void> => {
     const leave = clients.enter();
     socket.once("close", leave);
-    const loan = await engine.loans.borrow({
-      tenant: identity.tenant,
-      session: { id: path["session_id"] ?? "" },
-      authorize: (resource) => demand(identity, "read", resource),
-      client: new ClientWait(socket),
-      kind: "connection",
-    });
+    const loan = await borrowNamed(engine, { identity, path }, { verb: "read", client: socket, kind: "connection" });
     try {
       const terminal = await engine.terminals.of(loan.record).get(query.get("terminal") ?? undefined);
       const viewOnly = isTrue(query.get("view")) || !mayDo(identity, "execute", loan.record.resource);
