@@ -172,8 +172,10 @@ export default class VmBackend extends Backend<VmSession> {
   }
 
   async #reset({ data, config }: Session<VmSession>, signal: AbortSignal): Promise<void> {
-    const { setup = [] } = createSessionSchema(this.#config).parse(config);
-    await data.desktop.wipe(signal);
+    const own = createSessionSchema(this.#config).parse(config);
+    const { setup = [] } = own;
+    // What the last task made of the screen, and of how it is shown, is no part of the next one.
+    await data.desktop.wipe(signal, toDesktopSpec(this.#config, own));
     if (!data.news.isUp) data.news.started(data.desktop.running, data.desktop.operator.driver.size);
     await setUp(data.desktop.running, [...this.#config.setup, ...setup], nap, signal);
   }

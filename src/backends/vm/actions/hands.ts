@@ -102,6 +102,12 @@ export class Hands {
     }
   }
 
+  /** Holds nothing, as at a display that has just started. */
+  forget(): void {
+    this.#keys.clear();
+    this.#buttons = 0;
+  }
+
   /** Lets go of everything. */
   releaseAll(): void {
     for (const keysym of this.#keys) this.key(keysym, false);

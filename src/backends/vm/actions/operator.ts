@@ -89,6 +89,11 @@ export class Operator {
     this.#showing = showing;
   }
 
+  /** Counts points as at the session's begin. */
+  showAsUsual(): void {
+    this.#showing = this.options.showing ?? {};
+  }
+
   /**
    * Does one action; what it pressed is released also when it fails.
    *

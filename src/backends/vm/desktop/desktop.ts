@@ -77,6 +77,7 @@ export class Desktop {
     this.#size = size;
     this.#connection.close();
     this.#connection = await look(this.running, this.#clock, signal);
+    this.operator.hands.forget();
     this.#isHalted = false;
   }
 
@@ -88,11 +89,12 @@ export class Desktop {
     while (this.#connection.width !== width || this.#connection.height !== height) await this.operator.flush(signal);
   }
 
-  /** Ends everything in it, wipes its files, and starts its display anew, as that of a fresh one. */
-  async wipe(signal: AbortSignal): Promise<void> {
+  /** Ends everything in it, wipes its files, and starts its display anew, as that of a fresh one of a size. */
+  async wipe(signal: AbortSignal, { width, height, dpi }: DesktopSize = this.#size): Promise<void> {
     this.#connection.close();
     await this.running.wipe(signal);
-    await this.start(signal);
+    await this.start(signal, { width, height, dpi });
+    this.operator.showAsUsual();
   }
 
   /**

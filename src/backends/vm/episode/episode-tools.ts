@@ -76,6 +76,7 @@ export class EpisodeTools {
     context.control?.demand();
     if (snapshot === undefined) await this.#options.reset(session, signal);
     else await desktop.restore(snapshot, signal);
+    desktop.operator.showAsUsual();
     await setUp(desktop.running, steps, nap, signal);
     episode.restart(instruction ?? own, evaluator);
     const { width, height } = desktop.operator.driver.size;

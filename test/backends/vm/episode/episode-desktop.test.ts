@@ -68,10 +68,31 @@ describe.skipIf(lacking !== undefined)("an episode at a real desktop", () => {
     });
   });
 
+  it("holds no key after a reset that was held before it", async (context) => {
+    const { open, call } = await desktopServer();
+    await open();
+    if ((await call("run_command", { command: "command -v xterm" })).exit_code !== 0)
+      return context.skip("xterm is not installed");
+    await call("key_down", { key: "ctrl" });
+    await call("mouse_down", { x: 300, y: 200 });
+    await call("reset");
+    await call("launch", { app: "xterm", args: ["-e", "sh", "-c", "cat; touch over; sleep 60"] });
+    await call("wait_for", { window: { class: "xterm" } });
+    const isOver = async () => {
+      await call("click", { x: 50, y: 50 });
+      await call("hotkey", { keys: ["ctrl", "d"] });
+      return (await call("run_command", { command: "test -e over" })).exit_code;
+    };
+    await expect.poll(isOver, { timeout: 20_000, interval: 250 }).toBe(0);
+  });
+
   it("begins anew with a task of its own, whose evaluator judges it", async () => {
     const { open, call, fail } = await desktopServer();
     await open({ instruction: "first", setup: [{ do: "file", path: "given.txt", text: "given" }] });
     await call("run_command", { command: "echo old > old.txt; nohup sleep 900 >/dev/null 2>&1 &" });
+    // What one task made of the screen's size, and of how it is shown, is no part of the next.
+    await call("change_resolution", { width: 800, height: 500 });
+    await call("screenshot", { max_long_edge: 400 });
     const evaluator = {
       func: ["file_absent", "exact_match", "exact_match"],
       result: [
@@ -94,6 +115,7 @@ describe.skipIf(lacking !== undefined)("an episode at a real desktop", () => {
     });
     expect(await call("evaluate")).toMatchObject({ score: 1, results: [1, 1, 1] });
     expect(await call("history")).toMatchObject({ actions: [], ended: null });
+    expect((await call("screenshot")).size).toEqual([640, 480]);
     expect(await call("observe", { screenshot: false })).toMatchObject({ instruction: "second", screenshot: null });
     await call("click", { x: 1, y: 1 });
     await call("run_command", { command: "echo later > later.txt" });
