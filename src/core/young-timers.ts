@@ -35,7 +35,8 @@ function grow(): void {
   const grown = young;
   young = [];
   const now = performance.now();
-  for (const waiting of grown) if (waiting.callback !== undefined) start(waiting, Math.max(0, Math.ceil(waiting.dueAt - now)));
+  for (const waiting of grown)
+    if (waiting.callback !== undefined) start(waiting, Math.max(0, Math.ceil(waiting.dueAt - now)));
 }
 
 function start(waiting: Waiting, delayMs: number): void {
