@@ -20,6 +20,7 @@ import type { EngineLimits } from "./limits.ts";
 import type { Mount } from "./mount.ts";
 import { OpenEnds } from "./open-ends.ts";
 import { OrphanedCalls } from "./orphaned-calls.ts";
+import { HeldBytes } from "./held-bytes.ts";
 import { ParamsBudget } from "./params-budget.ts";
 import { ResourceRouter } from "./router.ts";
 import { SandboxLoans } from "./sandbox-loans.ts";
@@ -75,6 +76,8 @@ export class Engine {
   readonly jobs: Jobs;
   /** Room for the params of calls that outlive their request. */
   readonly params: ParamsBudget;
+  /** What callers' plain calls hold; those of jobs and streams are counted by `params`. */
+  readonly held: HeldBytes;
   /** Names this run of the server in what it stores. */
   readonly instance = randomUUID();
   readonly #idempotency: Idempotency;
@@ -136,7 +139,8 @@ export class Engine {
     this.streams = new CallStreams({ bus: this.bus, clock, limits, kept: new KeptStreams(idempotency) });
     this.calls = new KeyedCalls(executor, catalog, idempotency);
     this.orphans = new OrphanedCalls(executor, clock, limits.dedupeUnkeyedMs);
-    this.params = new ParamsBudget(limits.heldParamsBytes);
+    this.held = new HeldBytes(limits);
+    this.params = new ParamsBudget(limits.heldParamsBytes, this.held);
     const { calls, params } = this;
     this.jobs = new Jobs({ ...kept, executor, catalog, calls, params, idempotency, store: store.jobs });
     this.#sweeper = new Sweeper(clock, limits.sweepIntervalMs, () => this.router.sweep());

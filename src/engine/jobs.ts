@@ -179,7 +179,7 @@ export class Jobs {
       endedAt: null,
     };
     // Counted before it is written, so that no burst passes the bounds.
-    const giveParams = this.#deps.params.hold(request.params);
+    const giveParams = this.#deps.params.hold(request.caller, request.params);
     const over = Promise.withResolvers<void>();
     const job = { record, request, cancellation: new Cancellation(), giveParams, unpin: () => undefined, over };
     this.#live.set(record.id, job);

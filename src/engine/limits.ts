@@ -50,6 +50,9 @@ export interface EngineLimits {
   readonly jobsPerTenant: number;
   /** Params of jobs and streamed calls that are under way, in all, about as memory counts them; further ones are refused with 429. */
   readonly heldParamsBytes: number;
+  /** Params of one worker's, and of one tenant's, calls under way; further ones are refused with 429. Small ones (16 KiB) are not counted. */
+  readonly heldBytesPerWorker: number;
+  readonly heldBytesPerTenant: number;
   /** How long a job that is over can be asked for. */
   readonly jobRetentionMs: number;
   /** The longest time that one request waits for a job. */
@@ -144,6 +147,8 @@ export const defaultLimits: EngineLimits = {
   jobsPerWorker: 100,
   jobsPerTenant: 1_000,
   heldParamsBytes: 268_435_456,
+  heldBytesPerWorker: 134_217_728,
+  heldBytesPerTenant: 201_326_592,
   jobRetentionMs: 86_400_000,
   jobWaitMs: 60_000,
   sessionRetentionMs: 86_400_000,

@@ -1,4 +1,6 @@
 import { ByteBudget } from "./byte-budget.ts";
+import type { HeldBytes } from "./held-bytes.ts";
+import type { Caller } from "./session-table.ts";
 
 /** About what a number, an object or the slot of an element takes beside the text. */
 const VALUE_BYTES = 16;
@@ -9,8 +11,10 @@ const VALUE_BYTES = 16;
  */
 export class ParamsBudget {
   readonly #bytes: ByteBudget;
+  readonly #ofCallers: HeldBytes;
 
-  constructor(maximum: number) {
+  constructor(maximum: number, ofCallers: HeldBytes) {
+    this.#ofCallers = ofCallers;
     this.#bytes = new ByteBudget("held_params_bytes", maximum, "Jobs and streamed calls hold params");
   }
 
@@ -24,11 +28,13 @@ export class ParamsBudget {
    *
    * @throws ToolyardError overloaded, and then nothing was counted.
    */
-  hold(params: Readonly<Record<string, unknown>>): () => void {
+  hold(caller: Caller, params: Readonly<Record<string, unknown>>): () => void {
     let bytes = sizeOf(params);
     if (this.held > 0 && !this.#bytes.fits(bytes)) throw this.#bytes.refusal();
+    const release = this.#ofCallers.hold(caller, bytes);
     this.#bytes.take(bytes);
     return () => {
+      release?.();
       this.#bytes.give(bytes);
       bytes = 0;
     };

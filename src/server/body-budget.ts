@@ -18,6 +18,11 @@ export class BodyShare {
     this.#budget = budget;
   }
 
+  /** What has arrived of the body. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** Returns what to answer when a body that says how long it is cannot be taken in, before it is read. */
   expect(bytes: number): ToolyardError | undefined {
     return this.#budget.fits(bytes) ? undefined : this.#budget.refusal();

@@ -54,7 +54,8 @@ export class RouteRunner {
       const body = route.body === undefined ? undefined : parseBody(route, route.body, raw);
       const { tenant } = identity;
       // The body is parsed by the route's own schema; see route().
-      reply = await route.handle({ body: body as never, path, query, identity, tenant, incoming, outgoing });
+      const { bytes: bodyBytes } = share;
+      reply = await route.handle({ body: body as never, bodyBytes, path, query, identity, tenant, incoming, outgoing });
     } catch (error) {
       reply = this.refuse(route, error);
     } finally {

@@ -7,6 +7,8 @@ import type { Reply } from "./reply.ts";
 /** What a route's handler is given. */
 export interface RouteRequest<B> {
   readonly body: B;
+  /** Of the body as it came. */
+  readonly bodyBytes: number;
   /** Names in the path, decoded. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;

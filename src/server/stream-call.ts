@@ -28,7 +28,7 @@ export async function streamCall(
   request: CallRequest,
   run: RunStreamed,
 ): Promise<Reply> {
-  const giveParams = engine.params.hold(request.params);
+  const giveParams = engine.params.hold(request.caller, request.params);
   let leave: () => void;
   try {
     leave = clients.enter();

@@ -41,7 +41,7 @@ export function executeRoutes(engine: Engine, clients: StreamClients): readonly 
         404: "`session_id` is not the worker's live session",
         500: "The tool failed, or took too long",
       },
-      async handle({ body, identity, incoming, outgoing }) {
+      async handle({ body, bodyBytes, identity, incoming, outgoing }) {
         if (body.async_mode && body.stream === true) {
           throw new ToolyardError("invalid_input", "stream and async_mode exclude each other", {
             suggestion: "Start a job with async_mode and wait for it, or stream the call.",
@@ -58,9 +58,14 @@ export function executeRoutes(engine: Engine, clients: StreamClients): readonly 
           return streamCall({ engine, clients }, call, (request) => engine.calls.execute(request));
         }
         const { orphans } = engine;
-        if (key === undefined && !orphans.enabled) return toReply(await engine.executor.execute(call));
-        const { value, replayed } = await (key === undefined ? orphans : engine.calls).execute(call);
-        return markReplayed(toReply(value), replayed);
+        const release = engine.held.hold(caller, bodyBytes);
+        try {
+          if (key === undefined && !orphans.enabled) return toReply(await engine.executor.execute(call));
+          const { value, replayed } = await (key === undefined ? orphans : engine.calls).execute(call);
+          return markReplayed(toReply(value), replayed);
+        } finally {
+          release?.();
+        }
       },
     }),
     route({
@@ -74,7 +79,7 @@ export function executeRoutes(engine: Engine, clients: StreamClients): readonly 
       badBody: "unprocessable",
       enveloped: true,
       statuses: { 207: "Some actions failed", 500: "All actions failed" },
-      async handle({ body, identity, incoming, outgoing }) {
+      async handle({ body, bodyBytes, identity, incoming, outgoing }) {
         const parent = body.on_disconnect === "cancel" ? new ClientWait(outgoing) : undefined;
         const caller = toCaller(identity, body.worker_id);
         const key = keyOf(incoming);
@@ -88,6 +93,7 @@ export function executeRoutes(engine: Engine, clients: StreamClients): readonly 
             return kept.value;
           },
         };
+        const release = engine.held.hold(caller, bodyBytes);
         const result = await executeBatch(
           keyed ? runner : engine.executor,
           body.actions.map((item, index) =>
@@ -99,7 +105,7 @@ export function executeRoutes(engine: Engine, clients: StreamClients): readonly 
             maxConcurrency: body.max_concurrency ?? undefined,
           },
           engine.limits,
-        );
+        ).finally(() => release?.());
         // Identical answers have identical bodies, so the envelope of a keyed batch has a trace id that was kept.
         const traceId = body.trace_id ?? (keyed ? result.results[0]?.meta.trace_id : undefined);
         return markReplayed(toBatchReply(result, traceId), replayed);
