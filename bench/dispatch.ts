@@ -12,7 +12,7 @@ interface Work {
   readonly figure?: number;
 }
 
-const ROUNDS = 7;
+const ROUNDS = 15;
 const REQUESTS = 3_000;
 const CONCURRENCIES = [1, 8, 64];
 

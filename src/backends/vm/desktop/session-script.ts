@@ -48,7 +48,7 @@ END
   chmod 700 "$XDG_RUNTIME_DIR/bin/chromium"
 fi
 mkfifo "$XDG_RUNTIME_DIR/display" || exit 1
-Xtigervnc "$DISPLAY" -displayfd 3 -geometry "$1x$2" -depth 24 -dpi "$3" -FrameRate 250 \\
+Xtigervnc "$DISPLAY" -displayfd 3 -geometry "$1x$2" -depth 24 -dpi "$3" -FrameRate 500 \\
   -rfbport ${DISPLAY_PORT} -localhost=1 -UseBlacklist=0 -SecurityTypes None -AlwaysShared -nolisten tcp \\
   3> "$XDG_RUNTIME_DIR/display" &
 server=$!
