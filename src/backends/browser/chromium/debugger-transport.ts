@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { ConnectionTransport } from "puppeteer-core";
 import { WebSocket } from "ws";
+import { z } from "zod";
 
 /** The most that one message may hold: a picture of a long page, say. */
 const MAX_PAYLOAD_BYTES = 128 * 1024 * 1024;
@@ -29,10 +30,30 @@ export async function openTransport(socket: Duplex, path: string, signal: AbortS
     send: (message) => webSocket.send(message),
     close: () => webSocket.close(),
   };
-  // Text by the protocol.
-  webSocket.on("message", (data: Buffer) => transport.onmessage?.(data.toString("utf8")));
+  // What is at the other end is hostile: whoever breaks the protocol is cut off, and nothing of it reaches the library's own code.
+  webSocket.on("message", (data: Buffer) => {
+    const message = data.toString("utf8");
+    if (!isProtocol(message)) return webSocket.terminate();
+    // It is typed as if it answered nothing; a promise that it may give must not fail by itself.
+    const handling: unknown = transport.onmessage?.(message);
+    void Promise.resolve(handling).catch(() => webSocket.terminate());
+  });
   webSocket.on("close", () => transport.onclose?.());
   // Told by its close, which follows.
   webSocket.on("error", () => undefined);
   return transport;
+}
+
+const Message = z.union([
+  z.looseObject({ id: z.int(), sessionId: z.string().optional() }),
+  z.looseObject({ method: z.string(), params: z.record(z.string(), z.unknown()), sessionId: z.string().optional() }),
+]);
+
+/** Whether it is an answer or an event of the debugger's protocol. */
+function isProtocol(text: string): boolean {
+  try {
+    return Message.safeParse(JSON.parse(text)).success;
+  } catch {
+    return false;
+  }
 }
