@@ -8,9 +8,9 @@ import type { JobResult } from "../../query/query-process.ts";
 import type { CollectedRows } from "../../query/row-collector.ts";
 import { DsConfig } from "./config.ts";
 import { toCsv } from "./csv-text.ts";
-import type { DataFile } from "./data-file.ts";
-import { FileSources, type WantedFiles } from "./file-sources.ts";
+import { FileSources, type OpenFiles, type WantedFiles } from "./file-sources.ts";
 import type { FoundPreview, FoundProfiles, jobs } from "./jobs/jobs.ts";
+import { namedIn } from "./named-in-query.ts";
 import { toProfileText } from "./profile-text.ts";
 import { clip, runPython } from "./run-python.ts";
 import { summarize, toMeasured } from "./summarize.ts";
@@ -30,6 +30,11 @@ import {
 const JOBS = new URL(`./jobs/jobs${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 const GRACE_MS = 1_000;
 const MIB = 1 << 20;
+const NO_FILES = {
+  seed: "No data files found.",
+  sandbox:
+    "No data files found in the working folder of the sandbox. Files written there with file:write, or made by code, are found as long as the worker's code session lives.",
+};
 const READS = { readOnlyHint: true, idempotentHint: true };
 
 /**
@@ -74,18 +79,20 @@ export default class DsBackend extends Backend {
   })
   async inspectData(params: Input<typeof InspectParams>, context: ToolContext): Promise<InspectResult> {
     const most = this.#config.ds_max_csv;
-    return this.#with(params, context, async (all) => {
-      if (all.length === 0) return { result: "No data files found.", files: [], files_omitted: 0 };
+    return this.#with(params, context, async ({ files: all, notFetched, source }) => {
+      if (all.length + notFetched.length === 0) return { result: NO_FILES[source], files: [], files_omitted: 0 };
       const files = all.slice(0, most);
       const { value, cutShort } = await this.#run("inspect", { files }, params.timeout_ms, context);
       const profiles = value as FoundProfiles; // what the job "inspect" answers
       const seen = new Set(profiles.map(({ file }) => file));
       const late = files.filter(({ name }) => !seen.has(name));
-      const omitted = all.length - files.length;
+      const there = all.length + notFetched.length;
+      const omitted = there - files.length;
       const text = [
         ...profiles.map(toProfileText),
         ...(late.length > 0 ? [`... ${late.length} files more, at ${cutShort?.message ?? "its limit"} ...`] : []),
-        ...(omitted > 0 ? [`... truncated: showing first ${most} of ${all.length} files ...`] : []),
+        ...(omitted > 0 ? [`... truncated: showing first ${files.length} of ${there} files ...`] : []),
+        ...(notFetched.length > 0 ? [`... not read, for their number or size: ${notFetched.join(", ")} ...`] : []),
       ].join("\n\n");
       return {
         ...(await this.#tell(text, profiles, context.signal)),
@@ -103,7 +110,7 @@ export default class DsBackend extends Backend {
   })
   async readCsv({ csv_file, ...params }: Input<typeof ReadCsvParams>, context: ToolContext): Promise<ReadCsvResult> {
     const rows = this.#toRowLimits(params.max_rows);
-    return this.#with({ ...params, files: [csv_file] }, context, async (files) => {
+    return this.#with({ ...params, files: [csv_file] }, context, async ({ files }) => {
       const job = { files, sheet: params.sheet, offset: params.offset, rows };
       const { value } = await this.#run("preview", job, params.timeout_ms, context);
       const { columns, types, rows: found, truncated, total_rows, note } = value as FoundPreview; // what the job answers
@@ -130,10 +137,11 @@ export default class DsBackend extends Backend {
   })
   async query(params: Input<typeof QueryParams>, context: ToolContext): Promise<QueryResult> {
     const rows = this.#toRowLimits(params.max_rows, params.max_bytes);
-    return this.#with(params, context, async (files) => {
+    const work = async ({ files }: OpenFiles) => {
       const { value } = await this.#run("query", { files, query: params.query, rows }, params.timeout_ms, context);
       return value as CollectedRows & QueryResult; // what the job "query" answers
-    });
+    };
+    return this.#with(params, context, work, namedIn(params.query));
   }
 
   @tool({
@@ -147,8 +155,8 @@ export default class DsBackend extends Backend {
     const { code, return_vars, seed_path, files: names } = params;
     const config = this.#config;
     const sandbox = new SandboxCalls(config.sandbox, context);
-    const wanted = { seed_path, source: "seed", files: names ?? undefined } as const;
-    const seeds = config.folders.length === 0 && typeof seed_path !== "string" ? [] : await this.#sources.seeds(wanted);
+    const wanted = { seed_path, files: names ?? undefined };
+    const seeds = this.#sources.sourceOf(wanted) === "sandbox" ? [] : await this.#sources.seeds(wanted);
     const timeoutMs = this.#toTimeout(params.timeout_ms);
     const { files, notCopied } = await copyIntoSandbox(sandbox, seeds, config.max_copy_mib * MIB);
     const maxCharacters = config.ds_summary_max_chars;
@@ -172,10 +180,11 @@ export default class DsBackend extends Backend {
   async #with<T>(
     wanted: WantedFiles,
     context: ToolContext,
-    work: (files: readonly DataFile[]) => Promise<T>,
+    work: (found: OpenFiles) => Promise<T>,
+    means?: (name: string) => boolean,
   ): Promise<T> {
-    await using found = await this.#sources.open(wanted, context);
-    return await work(found.files);
+    await using found = await this.#sources.open(wanted, context, means);
+    return await work(found);
   }
 
   #run(job: keyof typeof jobs, params: object, wantedMs: number | undefined, context: ToolContext): Promise<JobResult> {

@@ -3,7 +3,7 @@ import { ToolyardError } from "../../core/errors.ts";
 import type { DsConfig } from "./config.ts";
 import type { DataFile } from "./data-file.ts";
 import { SandboxCalls } from "./sandbox-calls.ts";
-import { type FetchedFiles, fetchFromSandbox } from "./sandbox-files.ts";
+import { type FetchedFiles, fetchFitting, fetchFromSandbox, listInSandbox } from "./sandbox-files.ts";
 import { SeedFolders } from "./seed-folders.ts";
 
 const MIB = 1 << 20;
@@ -11,9 +11,15 @@ const MIB = 1 << 20;
 /** Which files a call is about. */
 export interface WantedFiles {
   readonly seed_path?: string | null | undefined;
-  readonly source: "seed" | "sandbox";
+  /** The configured folders where there are any or one is named, else the sandbox, when absent. */
+  readonly source?: "seed" | "sandbox" | undefined;
   /** All of the folder when absent. */
   readonly files?: readonly string[] | undefined;
+}
+
+/** Files that may be looked into, which those of a sandbox may only while this is not disposed of. */
+export interface OpenFiles extends FetchedFiles {
+  readonly source: "seed" | "sandbox";
 }
 
 /** Where data comes from: the configured folders, and the sandbox of the worker that calls. */
@@ -27,16 +33,32 @@ export class FileSources {
   }
 
   /**
-   * Finds the files, fetching those of a sandbox.
+   * Finds the files, fetching those of a sandbox: without names as many as one call may describe.
    *
-   * @throws ToolyardError `path_refused`, `path_not_found`, `limit_exceeded`, `missing_field`
+   * @param means which of the files that are there a call is about when it names none; all of them when absent.
+   * @throws ToolyardError `path_refused`, `path_not_found`, `limit_exceeded`
    */
-  async open(wanted: WantedFiles, context: ToolContext): Promise<FetchedFiles> {
-    const { source, files } = wanted;
-    const { max_fetch_mib: maxMiB, sandbox } = this.#config;
-    if (source === "seed") return { files: await this.seeds(wanted), [Symbol.asyncDispose]: async () => undefined };
-    if (files === undefined) throw new ToolyardError("missing_field", "say which files of the sandbox");
-    return fetchFromSandbox(new SandboxCalls(sandbox, context), [...new Set(files)], maxMiB * MIB);
+  async open(wanted: WantedFiles, context: ToolContext, means?: (name: string) => boolean): Promise<OpenFiles> {
+    const source = this.sourceOf(wanted);
+    if (source === "seed") {
+      const files = await this.seeds(wanted);
+      return { source, files, notFetched: [], [Symbol.asyncDispose]: async () => undefined };
+    }
+    const { max_fetch_mib: maxMiB, ds_max_csv: maxFiles } = this.#config;
+    const sandbox = new SandboxCalls(this.#config.sandbox, context);
+    const maxBytes = maxMiB * MIB;
+    if (wanted.files !== undefined) {
+      return { source, ...(await fetchFromSandbox(sandbox, [...new Set(wanted.files)], maxBytes)) };
+    }
+    const found = await listInSandbox(sandbox);
+    if (means === undefined) return { source, ...(await fetchFitting(sandbox, found, { maxFiles, maxBytes })) };
+    const names = found.map(({ name }) => name).filter(means);
+    return { source, ...(await fetchFromSandbox(sandbox, names, maxBytes)) };
+  }
+
+  /** Where the files of a call lie. */
+  sourceOf({ source, seed_path: seedPath }: WantedFiles): "seed" | "sandbox" {
+    return source ?? (this.#config.folders.length > 0 || typeof seedPath === "string" ? "seed" : "sandbox");
   }
 
   /** Finds files of the configured folders. */

@@ -23,9 +23,14 @@ export class SandboxCalls {
     if (answer.ok) return result.parse(answer.data);
     const { error, message, details, suggestion, retryable, outcome } = answer.error;
     if (error === "tool_not_found") {
-      throw new ToolyardError("dependency_failed", `python runs in the backend "${this.#prefix}", which is not there`, {
-        suggestion: "Mount the code backend in the server's config, and name it in the ds backend's `sandbox`.",
-      });
+      throw new ToolyardError(
+        "dependency_failed",
+        `the sandbox is one of the backend "${this.#prefix}", which is not there`,
+        {
+          suggestion:
+            "Mount the code backend in the server's config and name it in the ds backend's `sandbox`, or name `folders` to read from.",
+        },
+      );
     }
     throw new ToolyardError(error, message, {
       suggestion,

@@ -1,4 +1,4 @@
-import { constants, mkdtemp, open, realpath, rm, writeFile } from "node:fs/promises";
+import { constants, mkdtemp, open, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
@@ -8,9 +8,14 @@ import type { SandboxCalls } from "./sandbox-calls.ts";
 
 /** What one call carries. */
 const CHUNK_BYTES = 4 * 1024 * 1024;
+/** How far below its working folder a sandbox is searched for files, and how many entries are looked at. */
+const MAX_DEPTH = 8;
+const MAX_ENTRIES = 10_000;
 
 const Listed = z.looseObject({
-  entries: z.array(z.looseObject({ path: z.string(), size_bytes: z.number(), modified_at: z.string() })),
+  entries: z.array(
+    z.looseObject({ path: z.string(), kind: z.string(), size_bytes: z.number(), modified_at: z.string() }),
+  ),
 });
 const Looked = z.looseObject({ entry: z.looseObject({ kind: z.string(), size_bytes: z.number() }).nullable() });
 const Read = z.looseObject({ content: z.string(), length: z.number() });
@@ -33,8 +38,8 @@ export async function copyIntoSandbox(
 ): Promise<CopiedFiles> {
   const copied: string[] = [];
   const notCopied: string[] = [];
-  const { entries } = await sandbox.call("file:list", { path: ".", depth: 8, limit: 10_000 }, Listed);
-  const there = new Map(entries.map((entry) => [entry.path.replace(/^.*\/workspace\/|^\.\//, ""), entry]));
+  const { entries } = await sandbox.call("file:list", { path: ".", depth: MAX_DEPTH, limit: MAX_ENTRIES }, Listed);
+  const there = new Map(entries.map((entry) => [toName(entry.path), entry]));
   let total = 0;
   for (const file of files) {
     total += file.sizeBytes;
@@ -71,6 +76,42 @@ async function copy(sandbox: SandboxCalls, file: DataFile, copiedAt: number | un
 /** Files of a sandbox, in a folder of this machine's until they are disposed of. */
 export interface FetchedFiles extends AsyncDisposable {
   readonly files: readonly DataFile[];
+  /** Files that are meant, too, and that there was no room for. */
+  readonly notFetched: readonly string[];
+}
+
+/** A file of data in a sandbox's working folder. */
+export interface FoundFile {
+  /** From the working folder. */
+  readonly name: string;
+  readonly sizeBytes: number;
+}
+
+/** Finds the files of data in the working folder of the worker's sandbox and in those below it, by name. */
+export async function listInSandbox(sandbox: SandboxCalls): Promise<readonly FoundFile[]> {
+  const { entries } = await sandbox.call("file:list", { path: ".", depth: MAX_DEPTH, limit: MAX_ENTRIES }, Listed);
+  return entries
+    .map(({ path, kind, size_bytes: sizeBytes }) => ({ name: toName(path), kind, sizeBytes }))
+    .filter(({ name, kind }) => kind === "file" && formatOf(name) !== undefined && !/(?:^|\/)\./.test(name))
+    .toSorted((left, right) => (left.name < right.name ? -1 : 1));
+}
+
+/** Fetches as many of the files that were found as there is room for, the first ones first. */
+export async function fetchFitting(
+  sandbox: SandboxCalls,
+  found: readonly FoundFile[],
+  limits: { readonly maxFiles: number; readonly maxBytes: number },
+): Promise<FetchedFiles> {
+  let left = limits.maxBytes;
+  const fitting: string[] = [];
+  const notFetched: string[] = [];
+  for (const { name, sizeBytes } of found) {
+    if (fitting.length < limits.maxFiles && sizeBytes <= left) {
+      fitting.push(name);
+      left -= sizeBytes;
+    } else notFetched.push(name);
+  }
+  return { ...(await fetchFromSandbox(sandbox, fitting, limits.maxBytes)), notFetched };
 }
 
 /**
@@ -87,42 +128,52 @@ export async function fetchFromSandbox(
   const remove = () => rm(folder, { recursive: true, force: true });
   try {
     const files: DataFile[] = [];
-    let left = maxBytes;
+    let fetchedBytes = 0;
     for (const [index, name] of names.entries()) {
-      const path = join(folder, String(index));
-      // oxlint-disable-next-line no-await-in-loop
-      const content = await fetchFile(sandbox, name, left);
-      left -= content.byteLength;
-      // oxlint-disable-next-line no-await-in-loop
-      await writeFile(path, content, { mode: 0o600 });
       const format = formatOf(name);
       if (format === undefined) throw new ToolyardError("path_refused", `${name} is no file of data`);
-      files.push({ name, path, root: folder, format, sizeBytes: content.byteLength });
+      const path = join(folder, String(index));
+      // oxlint-disable-next-line no-await-in-loop
+      const sizeBytes = await fetchFile(sandbox, name, path, { fetchedBytes, maxBytes });
+      fetchedBytes += sizeBytes;
+      files.push({ name, path, root: folder, format, sizeBytes });
     }
-    return { files, [Symbol.asyncDispose]: remove };
+    return { files, notFetched: [], [Symbol.asyncDispose]: remove };
   } catch (error) {
     await remove();
     throw error;
   }
 }
 
-async function fetchFile(sandbox: SandboxCalls, name: string, maxBytes: number): Promise<Buffer> {
+/** Writes a file of the sandbox to a path of this machine, a stretch at a time. */
+async function fetchFile(
+  sandbox: SandboxCalls,
+  name: string,
+  path: string,
+  { fetchedBytes, maxBytes }: { readonly fetchedBytes: number; readonly maxBytes: number },
+): Promise<number> {
   const { entry } = await sandbox.call("file:stat", { path: name }, Looked);
   if (entry === null) throw new ToolyardError("path_not_found", `there is no file ${name} in the sandbox`);
   // A symbolic link is the sandbox's own matter: what it leads to is read inside.
   if (!["file", "symlink"].includes(entry.kind)) throw new ToolyardError("path_refused", `${name} is no regular file`);
-  const chunks: Buffer[] = [];
+  await using file = await open(path, "wx", 0o600);
   for (let at = 0; ; ) {
     const params = { path: name, offset: at, length: CHUNK_BYTES, max_bytes: CHUNK_BYTES, encoding: "base64" };
     // oxlint-disable-next-line no-await-in-loop
     const { content, length } = await sandbox.call("file:read", params, Read);
-    if (length === 0) return Buffer.concat(chunks);
+    if (length === 0) return at;
     at += length;
-    if (at > maxBytes) {
+    if (fetchedBytes + at > maxBytes) {
       throw new ToolyardError("limit_exceeded", `the files of the sandbox are larger than ${maxBytes} bytes`, {
         details: { limit: "max_fetch_mib", max: Math.floor(maxBytes / (1 << 20)) },
       });
     }
-    chunks.push(Buffer.from(content, "base64"));
+    // oxlint-disable-next-line no-await-in-loop
+    await file.appendFile(Buffer.from(content, "base64"));
   }
+}
+
+/** From the working folder, as the tools take it. */
+function toName(path: string): string {
+  return path.replace(/^.*\/workspace\/|^\.\//, "");
 }

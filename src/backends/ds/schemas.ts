@@ -10,15 +10,17 @@ const TimeoutMs = z.int().min(1).optional().describe("Milliseconds; the work is 
 const FileName = z.string().min(1).max(1_024);
 const Source = z
   .enum(["seed", "sandbox"])
-  .default("seed")
-  .describe("seed: the folder of the data; sandbox: the files of the worker's own code session.");
+  .optional()
+  .describe(
+    "seed: the folder of the data; sandbox: the working folder of the worker's own code session, which is meant where the server's config names no folder.",
+  );
 const Files = z.array(FileName).min(1).max(1_000);
 const CellShape: z.ZodType<Cell> = z.json() as z.ZodType<Cell>; // the same values, readonly
 
 export const InspectParams = z.strictObject({
   seed_path: SeedPath,
   source: Source,
-  files: Files.optional().describe("All files of the folder by default; must be said for source: sandbox."),
+  files: Files.optional().describe("All files of data in the folder by default."),
   timeout_ms: TimeoutMs,
 });
 const Column = z.object({
@@ -95,7 +97,7 @@ export const QueryParams = z.strictObject({
   max_bytes: z.int().min(1).optional(),
   seed_path: SeedPath,
   source: Source,
-  files: Files.optional().describe("All files of the folder by default; must be said for source: sandbox."),
+  files: Files.optional().describe("Those that the query names by default."),
   timeout_ms: TimeoutMs,
 });
 export const QueryResult = z.object({

@@ -258,9 +258,9 @@ describe("paths", () => {
     }
   });
 
-  it("need a configured folder", async () => {
+  it("need a folder that is configured, or a sandbox", async () => {
     const call = await openServer({});
-    expect(await call("ds:inspect_data")).toMatchObject({ failed: "invalid_input" });
+    expect(await call("ds:inspect_data")).toMatchObject({ failed: "dependency_failed", outcome: "infra_error" });
     expect(await call("ds:read_csv", { csv_file: "/etc/passwd", seed_path: "/etc" })).toMatchObject({
       failed: "invalid_input",
     });

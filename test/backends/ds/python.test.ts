@@ -85,6 +85,49 @@ describeLocal("python on data", () => {
     expect(await call("ds:run_python", { code: READ })).toMatchObject({ stdout: "4\n" });
   });
 
+  it("is looked into where it lies when no folder is configured: the default config serves the known names", async () => {
+    const { call, createSession } = await openServer({});
+    // Without a session there is a sandbox of the call's own, with nothing in it.
+    const none = await call("ds_inspect_data", { seed_path: null });
+    expect(none).toMatchObject({ outcome: "ok", files: [], files_omitted: 0 });
+    expect(none["result"]).toContain("as long as the worker's code session lives");
+    await createSession();
+    await call("file:write", { path: "sales.csv", content: SALES });
+    await call("file:write", { path: "in/more.csv", content: "x\n1\n" });
+    await call("bash:run", {
+      command: "mkdir .hidden; cp sales.csv .hidden/h.csv; ln -s sales.csv l.csv; echo > notes.txt",
+    });
+    const { files, result } = await call("ds_inspect_data");
+    expect(files.map(({ file, rows }: { file: string; rows: number }) => [file, rows])).toEqual([
+      ["in/more.csv", 1],
+      ["sales.csv", 4],
+    ]);
+    expect(result).toContain("sales.csv:\nThis dataset contains 4 rows and 3 columns.");
+    expect(await call("ds_read_csv", { csv_file: "sales.csv", max_rows: 1 })).toMatchObject({ total_rows: 4 });
+    expect(await call("ds_read_csv", { csv_file: "/workspace/in/more.csv" })).toMatchObject({ rows: [[1]] });
+    expect(await call("ds_run_python", { code: READ })).toMatchObject({ stdout: "4\n", files: [] });
+    expect(
+      await call("ds:query", { query: "SELECT sum(sales), (SELECT count(*) FROM 'in/more.csv') FROM sales" }),
+    ).toMatchObject({ rows: [[575.5, 1]] });
+    expect(await call("ds:query", { query: "SELECT * FROM nope" })).toMatchObject({ failed: "business_failure" });
+  });
+
+  it("says which files of a sandbox there was no room for", async () => {
+    const { call, createSession } = await openServer({ max_fetch_mib: 1, ds_max_csv: 2 });
+    await createSession();
+    await call("bash:run", {
+      command: "for f in a c d; do echo x > $f.csv; done; head -c 2000000 /dev/zero > big.csv",
+    });
+    const { files, files_omitted, result } = await call("ds:inspect_data");
+    expect(files.map(({ file }: { file: string }) => file)).toEqual(["a.csv", "c.csv"]);
+    expect(files_omitted).toBe(2);
+    expect(result).toContain("showing first 2 of 4 files");
+    expect(result).toContain("not read, for their number or size: big.csv, d.csv");
+    expect(await call("ds:query", { query: "SELECT * FROM big" })).toMatchObject({
+      ...{ failed: "limit_exceeded", limit: "max_fetch_mib" },
+    });
+  });
+
   it("reads of a sandbox only regular files, within its limits (C05)", async () => {
     const { call, createSession } = await openServer({ folders: [], max_fetch_mib: 1 });
     await createSession();
@@ -97,7 +140,7 @@ describeLocal("python on data", () => {
     expect(await read("nope.csv")).toMatchObject({ failed: "path_not_found" });
     expect(await read("big.csv")).toMatchObject({ failed: "limit_exceeded", limit: "max_fetch_mib" });
     expect((await read("z.csv"))["failed"]).toMatch(/path_refused|limit_exceeded/);
-    expect(await call("ds:query", { query: "SELECT 1", source: "sandbox" })).toMatchObject({ failed: "missing_field" });
+    expect(await call("ds:query", { query: "SELECT 1", source: "sandbox" })).toMatchObject({ rows: [[1]] });
   });
 
   it("copies only what there is room for, and says what it left out", async () => {

@@ -2,8 +2,8 @@ import { type DuckDb, openDuckDb } from "../../../query/duckdb.ts";
 import type { JobContext } from "../../../query/job.ts";
 import type { CollectedRows, RowLimits } from "../../../query/row-collector.ts";
 import { quoteName } from "../../../query/sql/quote.ts";
-import { tokenize } from "../../../query/sql/tokens.ts";
-import { type DataFile, stemOf } from "../data-file.ts";
+import type { DataFile } from "../data-file.ts";
+import { namedIn } from "../named-in-query.ts";
 import { type FileProfile, profileRelation } from "./profile.ts";
 import { makeRelations, type Relations } from "./relations.ts";
 
@@ -63,7 +63,8 @@ export const jobs = {
       return { ...rows, total_rows: Number(count?.[0] ?? 0), note: relation?.note ?? null };
     }),
   query: ({ files, query, ...job }: QueryJob, context: JobContext): Promise<CollectedRows> => {
-    const named = files.filter((file) => isNamedIn(query, file));
+    const isNamed = namedIn(query);
+    const named = files.filter(({ name }) => isNamed(name));
     return withRelations({ ...job, files: named }, context, (database) => database.readRows(query, job.rows));
   },
 };
@@ -112,14 +113,4 @@ async function withRelations<T>(
   } finally {
     relations?.[Symbol.dispose]();
   }
-}
-
-/** Whether a query may mean a file: only those are opened. */
-function isNamedIn(query: string, { name, format }: DataFile): boolean {
-  const names = [name, stemOf(name)].map((one) => one.toLowerCase());
-  return tokenize(query, "duckdb").some(({ kind, text }) => {
-    if (kind === "number" || kind === "mark") return false;
-    const word = text.toLowerCase();
-    return names.some((one) => word === one || (format === "xlsx" && word.startsWith(`${one}/`)));
-  });
 }
