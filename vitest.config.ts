@@ -4,6 +4,7 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts", "backends/**/*.test.ts"],
     typecheck: { enabled: true, include: ["test/**/*.test-d.ts"], tsconfig: "./tsconfig.json" },
+    globalSetup: "test/fresh-build.ts",
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 2,

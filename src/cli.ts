@@ -8,5 +8,13 @@ if (major < 22 || (major === 22 && minor < 12)) {
   );
   process.exitCode = 1;
 } else {
-  void import("./cli/run.ts").then(({ run }) => run(process.argv.slice(2)));
+  void start();
+}
+
+async function start(): Promise<void> {
+  const [{ enableCompileCache }, { fileURLToPath }] = await Promise.all([import("node:module"), import("node:url")]);
+  // With the package itself: who may write there may change its code as well. Where nobody may, there is no cache.
+  enableCompileCache(fileURLToPath(new URL("../node_modules/.cache/toolyard", import.meta.url)));
+  const { run } = await import("./cli/run.ts");
+  await run(process.argv.slice(2));
 }

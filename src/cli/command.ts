@@ -12,9 +12,6 @@ export interface Terminal {
 
 /** One command of the CLI. */
 export interface Command {
-  readonly name: string;
-  /** One line for the overview. */
-  readonly summary: string;
   /** What `--help` shows. */
   readonly help: string;
   /** Resolves with the exit code. */

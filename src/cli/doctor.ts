@@ -23,8 +23,6 @@ const WILDCARDS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", ":
 
 /** Says what is available here, and how to get what is not. */
 export const doctor: Command = {
-  name: "doctor",
-  summary: "Say what works on this machine, and how to get what does not",
   help: `Usage: toolyard doctor [flags]
 
 Looks at Node, the config, its backends, the runtimes, the port and the data folder; at the Docker Engine, its images and

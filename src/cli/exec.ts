@@ -8,8 +8,6 @@ const MARGIN_MS = 15_000;
 
 /** Calls one tool of a running server. */
 export const exec: Command = {
-  name: "exec",
-  summary: "Call a tool of a running server",
   help: `Usage: toolyard exec ACTION [JSON | -p key=value ...] [flags]
 
 Calls a tool and prints its result. The exit code is 0 only if the tool did its work.

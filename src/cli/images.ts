@@ -28,8 +28,6 @@ const CANCELLED = 130;
 
 /** Builds and lists the images that sandboxes are made from. */
 export const images: Command = {
-  name: "images",
-  summary: "Build and list the images of Docker sandboxes",
   help: `Usage: toolyard images build [NAME ...] [flags]
        toolyard images list
 

@@ -9,8 +9,6 @@ const NAME = /^[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*$/;
 
 /** Scaffolds what a user starts from. */
 export const init: Command = {
-  name: "init",
-  summary: "Scaffold a backend, its test and its config",
   help: `Usage: toolyard init backend NAME [flags]
 
 Writes backends/NAME.ts, backends/NAME.test.ts and configs/NAME.json, which work at once where toolyard, tsx, vitest and zod are

@@ -9,8 +9,6 @@ const COLUMNS = ["job_id", "state", "worker_id", "action", "created_at", "ended_
 
 /** Lists jobs, or shows, awaits or cancels one. */
 export const jobs: Command = {
-  name: "jobs",
-  summary: "List jobs, or show, await or cancel one",
   help: `Usage: toolyard jobs [ID] [flags]
 
 Lists jobs, newest first; with an ID, shows that job and its result. The exit code is 0 only if the job did not fail.

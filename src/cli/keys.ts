@@ -29,8 +29,6 @@ type Values = ReturnType<typeof parseFlags<typeof FLAGS>>["values"];
 
 /** Makes, lists, revokes and rotates API keys. */
 export const keys: Command = {
-  name: "keys",
-  summary: "Make, list, revoke and rotate API keys",
   help: `Usage: toolyard keys create --name N [--tenant T] [--scope S ...] [--expires 30d] [flags]
        toolyard keys list
        toolyard keys revoke ID

@@ -28,8 +28,6 @@ const WHOLE_TOKENS = 1_000_000;
 
 /** Indexes shared collections, searches them, and measures how good the answers are. */
 export const rag: Command = {
-  name: "rag",
-  summary: "Index and search shared collections, measure retrieval",
   help: `Usage: toolyard rag index PATH ... [--collection N] [flags]
        toolyard rag search QUERY [--collection N] [flags]
        toolyard rag eval FOLDER [flags]

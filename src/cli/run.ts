@@ -2,18 +2,54 @@ import { ConfigError } from "../config/config-error.ts";
 import { didYouMean } from "../config/near-name.ts";
 import { ToolyardError } from "../core/errors.ts";
 import { type Command, CommandError, type Terminal, UsageError } from "./command.ts";
-import { doctor } from "./doctor.ts";
-import { exec } from "./exec.ts";
-import { images } from "./images.ts";
-import { init } from "./init.ts";
-import { jobs } from "./jobs.ts";
-import { keys } from "./keys.ts";
-import { rag } from "./rag.ts";
-import { serve } from "./serve.ts";
-import { sessions } from "./sessions.ts";
-import { tools } from "./tools.ts";
 
-const COMMANDS: readonly Command[] = [serve, exec, tools, sessions, jobs, keys, rag, images, doctor, init];
+/** A command by its name: one line for the overview, and its module, which is not loaded until it is named. */
+interface CommandEntry {
+  readonly name: string;
+  readonly summary: string;
+  load(): Promise<Command>;
+}
+
+const COMMANDS: readonly CommandEntry[] = [
+  { name: "serve", summary: "Run the server", load: async () => (await import("./serve.ts")).serve },
+  { name: "exec", summary: "Call a tool of a running server", load: async () => (await import("./exec.ts")).exec },
+  {
+    name: "tools",
+    summary: "List a server's tools, or show one with its params",
+    load: async () => (await import("./tools.ts")).tools,
+  },
+  { name: "sessions", summary: "List a worker's sessions", load: async () => (await import("./sessions.ts")).sessions },
+  {
+    name: "jobs",
+    summary: "List jobs, or show, await or cancel one",
+    load: async () => (await import("./jobs.ts")).jobs,
+  },
+  {
+    name: "keys",
+    summary: "Make, list, revoke and rotate API keys",
+    load: async () => (await import("./keys.ts")).keys,
+  },
+  {
+    name: "rag",
+    summary: "Index and search shared collections, measure retrieval",
+    load: async () => (await import("./rag.ts")).rag,
+  },
+  {
+    name: "images",
+    summary: "Build and list the images of Docker sandboxes",
+    load: async () => (await import("./images.ts")).images,
+  },
+  {
+    name: "doctor",
+    summary: "Say what works on this machine, and how to get what does not",
+    load: async () => (await import("./doctor.ts")).doctor,
+  },
+  {
+    name: "init",
+    summary: "Scaffold a backend, its test and its config",
+    load: async () => (await import("./init.ts")).init,
+  },
+];
 
 /** Runs the CLI and sets the exit code: 0 done, 1 it could not be done, 2 the command line is wrong. */
 export async function run(args: readonly string[]): Promise<void> {
@@ -39,15 +75,16 @@ async function dispatch([first, ...rest]: readonly string[], terminal: Terminal)
     return 0;
   }
   if (first === undefined || first === "--help" || first === "-h" || first === "help") {
-    const command = COMMANDS.find(({ name }) => name === rest[0]);
+    const command = await COMMANDS.find(({ name }) => name === rest[0])?.load();
     terminal.print(command?.help ?? overview());
     return 0;
   }
-  const command = COMMANDS.find(({ name }) => name === first);
-  if (command === undefined) {
+  const entry = COMMANDS.find(({ name }) => name === first);
+  if (entry === undefined) {
     const names = COMMANDS.map(({ name }) => name);
     throw new UsageError(`unknown command ${first}${didYouMean(first, names) || `; there are ${names.join(", ")}`}`);
   }
+  const command = await entry.load();
   const flags = rest.slice(0, rest.includes("--") ? rest.indexOf("--") : undefined);
   if (flags.includes("--help") || flags.includes("-h")) {
     terminal.print(command.help);

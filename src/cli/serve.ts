@@ -8,8 +8,6 @@ const DEFAULT_DATA_DIR = ".toolyard";
 
 /** Runs the server until it is told to stop. */
 export const serve: Command = {
-  name: "serve",
-  summary: "Run the server",
   help: `Usage: toolyard serve [flags]
 
 Runs the server in the foreground; SIGTERM, SIGINT or POST /api/v1/server/shutdown end it once its calls have ended.

@@ -1,4 +1,4 @@
-import { type Answer, Transport } from "../client/transport.ts";
+import type { Answer } from "../client/transport.ts";
 import { ConnectionError } from "../client/errors/connection-error.ts";
 import { CommandError, type Terminal } from "./command.ts";
 
@@ -43,6 +43,8 @@ export async function askServer({
   timeoutMs = TIMEOUT_MS,
   terminal,
 }: Question): Promise<Answer> {
+  // What keys are worked on in the data folder needs no HTTP.
+  const { Transport } = await import("../client/transport.ts");
   const baseUrl = url ?? terminal.environment["TOOLYARD_URL"] ?? DEFAULT_URL;
   const apiKey = given ?? (terminal.environment["TOOLYARD_API_KEY"] || undefined);
   const transport = new Transport({ baseUrl, apiKey, maxRetries: 0, retryDelayMs: 0 });

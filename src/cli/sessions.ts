@@ -8,8 +8,6 @@ const COLUMNS = ["resource_type", "session_id", "status", "last_activity", "expi
 
 /** Lists a worker's sessions. */
 export const sessions: Command = {
-  name: "sessions",
-  summary: "List a worker's sessions",
   help: `Usage: toolyard sessions [--worker W] [flags]
 
   --worker W    whose (cli, which is who "toolyard exec" calls as)

@@ -4,8 +4,6 @@ import { formatTable } from "./table.ts";
 
 /** Lists the tools of a running server. */
 export const tools: Command = {
-  name: "tools",
-  summary: "List a server's tools, or show one with its params",
   help: `Usage: toolyard tools [NAME] [flags]
 
 Lists the tools; with a name, shows that tool and the JSON Schema of its params and result.

@@ -1,13 +1,10 @@
-import { type ChildProcess, spawn, type SpawnOptions, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
-const cli = fileURLToPath(new URL("../../src/cli.ts", import.meta.url));
-const tsx = pathToFileURL(createRequire(import.meta.url).resolve("tsx")).href;
 
-/** The real CLI in a process of its own. */
+/** The real CLI in a process of its own, as it is built: `test/fresh-build.ts` sees to it that it is of these sources. */
 export interface CliProcess {
   readonly child: ChildProcess;
   stdout(): string;
@@ -18,21 +15,19 @@ export interface CliProcess {
   readonly ended: Promise<number | null>;
 }
 
-/** Where the CLI is run from: the sources through tsx, or what the build made of them. */
+/** How the CLI is run. */
 export interface CliOptions extends SpawnOptions {
-  readonly from?: "sources" | "dist";
   /** Flags of Node itself. */
   readonly execArgv?: readonly string[];
 }
 
 export function startCli(args: readonly string[], options: CliOptions = {}): CliProcess {
-  const { env, from = "sources", execArgv = [], ...rest } = options;
-  const program = from === "dist" ? [`${root}/dist/cli.js`] : ["--import", tsx, cli];
-  const child = spawn(process.execPath, [...execArgv, ...program, ...args], {
+  const { env, execArgv = [], ...rest } = options;
+  const child = spawn(process.execPath, [...execArgv, `${root}/dist/cli.js`, ...args], {
     cwd: root,
     stdio: ["ignore", "pipe", "pipe"],
     ...rest,
-    env: { ...process.env, TOOLYARD_URL: undefined, TSX_TSCONFIG_PATH: `${root}/tsconfig.json`, ...env },
+    env: { ...process.env, TOOLYARD_URL: undefined, ...env },
   });
   let stdout = "";
   let stderr = "";
@@ -60,12 +55,6 @@ export function startCli(args: readonly string[], options: CliOptions = {}): Cli
         void ended.then((code) => reject(new Error(`the CLI ended with ${code}: ${stderr}`)));
       }),
   };
-}
-
-/** Compiles the sources to dist, for the tests of what users install. */
-export function build(): void {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [`${root}/scripts/build.js`], { encoding: "utf8" });
-  if (status !== 0) throw new Error(`the build failed: ${stdout}${stderr}`);
 }
 
 /** What a command came to. */

@@ -1,16 +1,14 @@
 import { spawnSync } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { tmpdir } from "node:os";
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { build, root, runCli, serveFixtures } from "./cli-process.ts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { root, runCli, serveFixtures } from "./cli-process.ts";
 import { startFakeEngine } from "./images/fake-engine.ts";
-
-beforeAll(build, 120_000);
 
 describe("the built CLI", () => {
   it("serves TypeScript backends, one of them in a worker thread", async () => {
-    const server = await serveFixtures([], { from: "dist" });
+    const server = await serveFixtures();
     const execute = async (action: string, params: object): Promise<unknown> => {
       const body = JSON.stringify({ worker_id: "w1", action, params });
       return (await fetch(`${server.url}/execute`, { method: "POST", body })).json();
@@ -28,7 +26,7 @@ describe("the built CLI", () => {
 
   it("finds the recipes of its images, which are in the package", async () => {
     const engine = await startFakeEngine();
-    const { stdout } = await runCli(["images", "list"], { from: "dist", env: engine.environment });
+    const { stdout } = await runCli(["images", "list"], { env: engine.environment });
     await engine.close();
     expect(stdout).toMatch(/^toolyard\/code:latest +missing$/m);
     const manifest: { readonly files: readonly string[] } = JSON.parse(
@@ -37,10 +35,25 @@ describe("the built CLI", () => {
     expect(manifest.files).toContain("images");
   });
 
+  it("keeps its compiled code with the package, and starts where that cannot be", async () => {
+    const copy = join(dir, "copy");
+    const modules = join(copy, "node_modules");
+    await cp(join(root, "dist"), join(copy, "dist"), { recursive: true });
+    await writeFile(join(copy, "package.json"), '{ "type": "module" }');
+    const env = { ...process.env, NODE_COMPILE_CACHE: undefined, NODE_DISABLE_COMPILE_CACHE: undefined };
+    const help = () => spawnSync(process.execPath, [join(copy, "dist/cli.js"), "--help"], { env, encoding: "utf8" });
+    const { stdout } = help();
+    expect(stdout).toMatch(/^Usage: toolyard COMMAND \[flags\]\n/);
+    expect(await readdir(join(modules, ".cache/toolyard"))).not.toEqual([]);
+    await rm(modules, { recursive: true });
+    await writeFile(modules, "a file, under which there can be no folder");
+    expect(help()).toMatchObject({ status: 0, stderr: "", stdout });
+  });
+
   it("says in one line what to do about a Node that is too old", async () => {
     const fake = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.0' } })";
     const execArgv = ["--import", `data:text/javascript,${encodeURIComponent(fake)}`];
-    const { code, stdout, stderr } = await runCli(["--version"], { from: "dist", execArgv });
+    const { code, stdout, stderr } = await runCli(["--version"], { execArgv });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toMatch(/^toolyard: needs Node 22\.12 or newer, and this is 20\.20\.0; get one with .*\n$/);
   });
@@ -69,7 +82,7 @@ describe("toolyard init backend", () => {
     ],
   ])("writes a backend whose test passes at once, with %s", async (_, manifest, command) => {
     await writeFile(join(dir, "package.json"), JSON.stringify(manifest));
-    const { code, stdout } = await runCli(["init", "backend", "my-notes", "--dir", dir], { from: "dist" });
+    const { code, stdout } = await runCli(["init", "backend", "my-notes", "--dir", dir]);
     expect(code).toBe(0);
     expect(stdout).toContain("serve --config");
     // The test is run as a user runs it: without what this run itself has set.
@@ -81,7 +94,7 @@ describe("toolyard init backend", () => {
   it("overwrites nothing, and says what is in the way", async () => {
     await mkdir(join(dir, "configs"));
     await writeFile(join(dir, "configs/my-notes.json"), "mine");
-    const { code, stderr } = await runCli(["init", "backend", "my-notes", "--dir", dir], { from: "dist" });
+    const { code, stderr } = await runCli(["init", "backend", "my-notes", "--dir", dir]);
     expect(code).toBe(1);
     expect(stderr).toContain("configs/my-notes.json exists already; nothing was written");
     expect(await readFile(join(dir, "configs/my-notes.json"), "utf8")).toBe("mine");
