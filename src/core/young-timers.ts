@@ -3,9 +3,13 @@ export const MAX_DELAY_MS = 2_147_483_647;
 
 /** How long a timer waits for being taken back before it becomes one of Node's. */
 const YOUTH_MS = 10;
+/** From here on a timer may be late by its youth, which saves the look at the clock. */
+const LONG_MS = 1_000;
 
 interface Waiting {
-  readonly dueAt: number;
+  readonly delayMs: number;
+  /** By the monotonic clock; `undefined` for a long one, whose time begins when it is set. */
+  readonly dueAt: number | undefined;
   callback: (() => void) | undefined;
   timer: NodeJS.Timeout | undefined;
 }
@@ -16,10 +20,12 @@ let young: Waiting[] = [];
  * Runs `callback` once after `delayMs` and returns a function that cancels it.
  *
  * Nearly every timer of a server is a deadline that is taken back in the same moment, and to set and clear one of Node's costs ten
- * times what it costs to note it: so each is only noted, and those that are left after a few milliseconds are set.
+ * times what it costs to note it: so each is only noted, and those that are left after a few milliseconds are set. A delay of a
+ * second or more may take those few milliseconds longer.
  */
 export function setYoungTimer(delayMs: number, callback: () => void): () => void {
-  const waiting: Waiting = { dueAt: performance.now() + delayMs, callback, timer: undefined };
+  const dueAt = delayMs < LONG_MS ? performance.now() + delayMs : undefined;
+  const waiting: Waiting = { delayMs, dueAt, callback, timer: undefined };
   if (delayMs < 2 * YOUTH_MS) start(waiting, delayMs);
   else {
     if (young.length === 0) setTimeout(grow, YOUTH_MS).unref();
@@ -35,8 +41,11 @@ function grow(): void {
   const grown = young;
   young = [];
   const now = performance.now();
-  for (const waiting of grown)
-    if (waiting.callback !== undefined) start(waiting, Math.max(0, Math.ceil(waiting.dueAt - now)));
+  for (const waiting of grown) {
+    if (waiting.callback === undefined) continue;
+    const { delayMs, dueAt } = waiting;
+    start(waiting, dueAt === undefined ? delayMs : Math.max(0, Math.ceil(dueAt - now)));
+  }
 }
 
 function start(waiting: Waiting, delayMs: number): void {

@@ -87,7 +87,7 @@ export class ToolExecutor {
       const preparing = this.#preparation.prepare(call);
       if (preparing !== undefined) await preparing;
       startedAt = clock.now();
-      const plain = await this.#run(call, params);
+      const plain = await this.#run(call, params, startedAt);
       result = toSuccess(call, plain, times());
     } catch (error) {
       const known = toCutShort(this.#toKnownError(error, traceId, entry, call), call);
@@ -168,9 +168,8 @@ export class ToolExecutor {
     return call;
   }
 
-  async #run(call: Call, params: unknown): Promise<PlainJson> {
+  async #run(call: Call, params: unknown, startedAt: number): Promise<PlainJson> {
     const { clock, watchdog } = this.#deps;
-    const before = clock.now();
     let pending = false;
     let work: unknown;
     try {
@@ -183,7 +182,7 @@ export class ToolExecutor {
       pending = isThenable(work);
       if (!pending) return this.#toPlain(work);
     } finally {
-      watchdog.observe(call.entry.fullName, before, clock.now());
+      watchdog.observe(call.entry.fullName, startedAt, clock.now());
       if (!pending) call.leave();
     }
     // A thenable that is no promise may throw or answer twice; a promise made of it does not.

@@ -13,6 +13,13 @@ export interface LifecycleDeps {
   readonly logger: Logger;
 }
 
+interface HookOptions<T> {
+  readonly parent?: CancelSource;
+  /** Takes what the hook made after its deadline. */
+  readonly onLate?: (value: T) => void;
+  readonly emit?: LifecycleContext["emit"];
+}
+
 /** Runs one backend's hooks, each with a deadline. */
 export class Lifecycle {
   readonly #mount: Mount;
@@ -73,40 +80,60 @@ export class Lifecycle {
   }
 
   /**
-   * Runs a hook until its deadline; past it the hook's signal is aborted and the hook has a grace to end.
+   * Runs a hook until its deadline; past it the hook's signal is aborted and the hook has a grace to end. What a hook returns at
+   * once is returned at once.
    *
    * @throws whatever the hook throws; ToolyardError timeout past the deadline, once the hook has ended or is given up.
    */
-  async run<T>(
+  run<T>(
     hook: string,
     timeoutMs: number,
     body: (context: LifecycleContext) => Promise<T> | T,
-    options: {
-      readonly parent?: CancelSource;
-      readonly onLate?: (value: T) => void;
-      readonly emit?: LifecycleContext["emit"];
-    } = {},
-  ): Promise<T> {
-    const { clock, limits } = this.#deps;
-    const deadline = new Deadline(clock, timeoutMs, `${this.#mount.resource} ${hook}`, options.parent);
-    const context = new HookContext(this.#mount.resource, this.#logger, deadline, options.emit);
-    let work: Promise<T> | undefined;
+    options: HookOptions<T> = {},
+  ): Promise<T> | T {
+    const { resource } = this.#mount;
+    const deadline = new Deadline(this.#deps.clock, timeoutMs, `${resource} ${hook}`, options.parent);
+    let running: Promise<T> | T;
     try {
-      const running = body(context);
-      if (!isThenable(running)) return running;
-      work = Promise.resolve(running);
-      return await untilEnded(work, deadline);
+      running = body(new HookContext(resource, this.#logger, deadline, options.emit));
     } catch (error) {
-      if (deadline.ended === undefined || work === undefined) throw error;
-      const settled = await settlesWithin(clock, work, limits.abortGraceMs);
-      if (!settled)
-        this.#logger.error({ hook, grace_ms: limits.abortGraceMs }, "a hook ignores its signal; it is given up");
-      // Whatever it made after its deadline must not leak.
-      work.then(options.onLate, () => undefined);
-      throw error;
-    } finally {
       deadline.close();
+      throw error;
     }
+    if (isThenable(running)) return this.#await(hook, Promise.resolve(running), deadline, options.onLate);
+    deadline.close();
+    return running;
+  }
+
+  /** By hand and not by `await`, as two hooks run for every call that has a session of its own. */
+  #await<T>(hook: string, work: Promise<T>, deadline: Deadline, onLate?: (value: T) => void): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const onEnd = () => {
+        void this.#waitOut(hook, work, onLate).then(() => reject(deadline.ended));
+      };
+      if (deadline.ended === undefined) deadline.onEnd(onEnd);
+      else onEnd();
+      work.then(
+        (value) => {
+          if (deadline.ended !== undefined) return;
+          deadline.close();
+          resolve(value);
+        },
+        (error: unknown) => {
+          if (deadline.ended !== undefined) return;
+          deadline.close();
+          reject(error);
+        },
+      );
+    });
+  }
+
+  /** Gives a hook whose deadline is over time to end by itself; whatever it made by then must not leak. */
+  async #waitOut<T>(hook: string, work: Promise<T>, onLate?: (value: T) => void): Promise<void> {
+    const { clock, limits } = this.#deps;
+    if (!(await settlesWithin(clock, work, limits.abortGraceMs)))
+      this.#logger.error({ hook, grace_ms: limits.abortGraceMs }, "a hook ignores its signal; it is given up");
+    work.then(onLate, () => undefined);
   }
 
   /**
@@ -114,11 +141,11 @@ export class Lifecycle {
    *
    * @throws whatever the hook throws; ToolyardError timeout past the deadline.
    */
-  async cleanUp(session: Session<unknown>, emit?: LifecycleContext["emit"]): Promise<void> {
+  cleanUp(session: Session<unknown>, emit?: LifecycleContext["emit"]): Promise<void> | void {
     const { backend } = this.#mount;
     if (backend.cleanup === undefined) return;
     const { cleanupTimeoutMs } = this.#deps.limits;
-    await this.run("cleanup", cleanupTimeoutMs, (context) => backend.cleanup?.(session, context), { emit });
+    return this.run("cleanup", cleanupTimeoutMs, (context) => backend.cleanup?.(session, context), { emit });
   }
 
   /** Ends a warmup that still runs, then shuts the backend down; never rejects. */

@@ -272,9 +272,7 @@ export class ResourceRouter {
     const record = this.#maker.make(request, temporary);
     const { mount } = record;
     if (mount !== undefined && hasSessions(mount.backend)) {
-      record.ready = this.#initialize(record, mount);
-      // Whoever waits is told; when nobody does, it is no unhandled rejection.
-      record.ready.catch(() => undefined);
+      this.#initialize(record, mount);
     } else {
       record.state = "active";
       record.initialized = true;
@@ -282,16 +280,21 @@ export class ResourceRouter {
     return record;
   }
 
-  async #initialize(record: SessionRecord, mount: Mount): Promise<void> {
-    try {
-      await this.#initializer.initialize(record, mount);
+  #initialize(record: SessionRecord, mount: Mount): void {
+    const activate = () => {
       record.activate();
       this.renew(record);
       this.#events.created(record);
-    } catch (error) {
+    };
+    const fail = (error: unknown): never => {
       if (ToolyardError.is(error)) this.#events.failed(record, error);
       this.#endings.end(record, "failed");
       throw error;
-    }
+    };
+    const initializing = this.#initializer.initialize(record, mount);
+    if (initializing === undefined) return activate();
+    record.ready = initializing.then(activate, fail);
+    // Whoever waits is told; when nobody does, it is no unhandled rejection.
+    record.ready.catch(() => undefined);
   }
 }

@@ -5,13 +5,15 @@ import type { Lifecycle, LifecycleDeps } from "./lifecycle.ts";
 import type { SessionEvents } from "./session-events.ts";
 
 const RETRIES_MS = [1_000, 10_000] as const;
+const NOTHING_TO_DO = Promise.resolve();
 
 /** Runs the cleanups of sessions, again when one fails. */
 export class SessionCleaner {
   readonly #lifecycles: ReadonlyMap<string, Lifecycle>;
   readonly #deps: LifecycleDeps;
   readonly #events: SessionEvents;
-  readonly #running = new Set<Promise<void>>();
+  #running = 0;
+  #onIdle: (() => void)[] = [];
   readonly #hurry = new Cancellation();
   /** Sessions whose cleanup failed for good. */
   leaked = 0;
@@ -24,31 +26,53 @@ export class SessionCleaner {
 
   /** Cleans a session up; never rejects. */
   clean(session: Session<unknown>): Promise<void> {
-    const cleaning = this.#clean(session).finally(() => this.#running.delete(cleaning));
-    this.#running.add(cleaning);
-    return cleaning;
+    const lifecycle = this.#lifecycles.get(session.resource);
+    if (lifecycle === undefined) return NOTHING_TO_DO;
+    this.#running += 1;
+    return this.#tryOnce(lifecycle, session).then(
+      () => this.#over(),
+      (error: unknown) => this.#tryAgain(lifecycle, session, error).finally(() => this.#over()),
+    );
   }
 
   /** Waits until no cleanup runs; those that fail are tried again without delay from now on. */
   async finish(): Promise<void> {
     this.#hurry.cancel(new ToolyardError("shutting_down", "The server is stopping"));
-    while (this.#running.size > 0) await Promise.all(this.#running);
+    if (this.#running > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }
 
-  async #clean(session: Session<unknown>): Promise<void> {
-    const lifecycle = this.#lifecycles.get(session.resource);
-    if (lifecycle === undefined) return;
-    for (const delayMs of [...RETRIES_MS, undefined]) {
+  #tryOnce(lifecycle: Lifecycle, session: Session<unknown>): Promise<void> {
+    try {
+      // A cleanup that is over at once is told of no sooner than another: the call that it follows must be told of first.
+      return lifecycle.cleanUp(session, this.#events.teller(session)) ?? NOTHING_TO_DO.then(() => undefined);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  async #tryAgain(lifecycle: Lifecycle, session: Session<unknown>, failure: unknown): Promise<void> {
+    let error = failure;
+    for (const delayMs of RETRIES_MS) {
+      this.#tell(session, error, delayMs);
+      await this.#pause(delayMs);
       try {
-        await lifecycle.cleanUp(session, this.#events.teller(session));
-        return;
-      } catch (error) {
-        const facts = { err: error, resource: session.resource, session_id: session.id, retry_ms: delayMs };
-        this.#deps.logger.error(facts, "cleanup failed");
-        if (delayMs !== undefined) await this.#pause(delayMs);
+        return await this.#tryOnce(lifecycle, session);
+      } catch (next) {
+        error = next;
       }
     }
+    this.#tell(session, error, undefined);
     this.leaked += 1;
+  }
+
+  #tell({ resource, id }: Session<unknown>, error: unknown, retryMs: number | undefined): void {
+    const facts = { err: error, resource, session_id: id, retry_ms: retryMs };
+    this.#deps.logger.error(facts, "cleanup failed");
+  }
+
+  #over(): void {
+    this.#running -= 1;
+    if (this.#running === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
   async #pause(ms: number): Promise<void> {

@@ -36,8 +36,7 @@ export class SessionEndings {
     this.#deps.table.remove(record);
     this.#ending.add(record);
     record.ended = this.#finish(record);
-    for (const tell of [...record.onEnding]) tell();
-    record.onEnding.clear();
+    record.tellEnding();
   }
 
   /** Tells those who still hold sessions that end, after every call has been let go, to hold them no more. */
@@ -50,18 +49,29 @@ export class SessionEndings {
     await Promise.all([this.#deps.cleaner.finish(), ...[...this.#ending].map((record) => record.ended)]);
   }
 
-  async #finish(record: SessionRecord): Promise<void> {
+  #finish(record: SessionRecord): Promise<void> {
     // A failed initialize ends its session from inside: waiting for it, or for those who wait for it, would never end.
-    if (record.endReason !== "failed") {
-      if (!record.initialized) await record.ready.catch(() => undefined);
-      if (record.leased) await new Promise<void>((resolve) => (record.onDrained = resolve));
-    }
-    await this.#deps.cleaner.clean(record.view);
-    // Before the store is waited for: the session holds nothing any more that another one could need.
-    this.#deps.maker.forget(record);
-    await this.#deps.journal.end(record);
+    const mustWait = record.endReason !== "failed" && (!record.initialized || record.leased);
+    return mustWait ? this.#drain(record).then(() => this.#clean(record)) : this.#clean(record);
+  }
+
+  async #drain(record: SessionRecord): Promise<void> {
+    if (!record.initialized) await record.ready.catch(() => undefined);
+    if (record.leased) await new Promise<void>((resolve) => (record.onDrained = resolve));
+  }
+
+  #clean(record: SessionRecord): Promise<void> {
+    return this.#deps.cleaner.clean(record.view).then(() => {
+      // Before the store is waited for: the session holds nothing any more that another one could need.
+      this.#deps.maker.forget(record);
+      const written = this.#deps.journal.end(record);
+      return written === undefined ? this.#over(record) : written.then(() => this.#over(record));
+    });
+  }
+
+  #over(record: SessionRecord): void {
     record.state = "ended";
-    record.view = { ...record.view, data: undefined };
+    record.keep(undefined);
     this.#ending.delete(record);
     this.#deps.events.ended(record);
   }

@@ -70,21 +70,24 @@ export class SessionEvents {
 
   /** How the hook that makes a session tells what it did, also later: nothing of a session is told before itself. */
   earlyTeller(record: SessionRecord): NonNullable<LifecycleContext["emit"]> {
-    const early: ToolyardEvent[] = [];
-    this.#early.set(record, early);
     return (type, data) => {
       checkTold(type);
       if (!this.#bus.watched) return;
       const event = this.#toEvent(type, record, toBounded(data));
-      if (this.#early.get(record) === early) early.push(event);
-      else this.#bus.emit(event);
+      if (record.told) return this.#bus.emit(event);
+      const early = this.#early.get(record);
+      if (early === undefined) this.#early.set(record, [event]);
+      else early.push(event);
     };
   }
 
   #tellEarly(record: SessionRecord): void {
+    if (record.told) return;
+    record.told = true;
     const early = this.#early.get(record);
+    if (early === undefined) return;
     this.#early.delete(record);
-    for (const event of early ?? []) this.#bus.emit(event);
+    for (const event of early) this.#bus.emit(event);
   }
 
   #emit(type: EventType, record: SessionFacts, data: Readonly<Record<string, unknown>>): void {

@@ -25,32 +25,36 @@ export class SessionInitializer {
   }
 
   /**
-   * Initializes a session once and keeps what was made in its view.
-   *
-   * @throws ToolyardError session_init_failed; the initialization's own reason when it was cancelled.
+   * Initializes a session once and keeps what was made in its view; at once where the backend does. Never throws: what it returns
+   * rejects with session_init_failed, or with the initialization's own reason when it was cancelled.
    */
-  async initialize(record: SessionRecord, { backend, resource }: Mount): Promise<void> {
+  initialize(record: SessionRecord, { backend, resource }: Mount): Promise<void> | void {
     const { id: sessionId, workerId, tenant, config } = record;
     const lifecycle = this.#lifecycles.get(resource);
+    if (lifecycle === undefined) return;
     let over = false;
     // What comes within the grace is cleaned with its session, what comes later by itself.
     const onLate = (data: unknown) => {
-      const view = { ...record.view, data };
-      if (over) void this.#cleaner.clean(view);
-      else record.view = view;
+      if (over) void this.#cleaner.clean({ ...record.view, data });
+      else record.keep(data);
     };
-    try {
-      if (lifecycle?.warm === false) await lifecycle.warmUp(record.initialization);
-      const data = await lifecycle?.run(
+    const fail = (error: unknown): never => {
+      over = true;
+      throw this.#toInitError(record, error);
+    };
+    const run = () =>
+      lifecycle.run(
         "initialize",
         this.#deps.limits.initializeTimeoutMs,
         (context) => backend.initialize?.({ workerId, tenant, sessionId, config }, context),
         { parent: record.initialization, onLate, emit: this.#events.earlyTeller(record) },
       );
-      record.view = { ...record.view, data };
+    const keep = (data: unknown) => record.keep(data);
+    try {
+      const made = lifecycle.warm ? run() : lifecycle.warmUp(record.initialization).then(run);
+      return made instanceof Promise ? made.then(keep, fail) : keep(made);
     } catch (error) {
-      over = true;
-      throw this.#toInitError(record, error);
+      return Promise.reject(error).catch(fail);
     }
   }
 
@@ -76,7 +80,7 @@ export class SessionInitializer {
       this.#deps.logger.error({ err: error, resource, session_id: record.id }, "adopt failed");
     }
     if (data === null) throw new ToolyardError("session_lost", `The session ${record.id} was lost with its server`);
-    record.view = { ...record.view, data };
+    record.keep(data);
   }
 
   #toInitError(record: SessionRecord, error: unknown): ToolyardError {

@@ -83,10 +83,16 @@ export class SessionJournal {
     this.#entries.set(record, { writing: Promise.resolve(), expiresAt: record.expiresAt });
   }
 
-  /** Writes that a session has ended, and why; never rejects, and waits a few seconds at most for a store that hangs. */
-  async end(record: SessionRecord): Promise<void> {
+  /**
+   * Writes that a session has ended, and why, if it was written that there is one; never rejects, and waits a few seconds at most
+   * for a store that hangs.
+   */
+  end(record: SessionRecord): Promise<void> | undefined {
     const entry = this.#entries.get(record);
-    if (entry === undefined) return;
+    return entry && this.#end(record, entry);
+  }
+
+  async #end(record: SessionRecord, entry: Entry): Promise<void> {
     this.#entries.delete(record);
     const { clock, logger } = this.#deps;
     const written = entry.writing.catch(() => undefined).then(() => this.#endRow(record));

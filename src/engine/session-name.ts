@@ -29,7 +29,11 @@ function randomHex(): string {
   return pool.toString("hex", used - ID_BYTES, used);
 }
 
+/** What needs no change, as most do not. */
+const SLUG = /^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9])?$/;
+
 function slug(text: string, edges: RegExp): string {
+  if (SLUG.test(text)) return text;
   return text
     .replace(/[^A-Za-z0-9_-]/g, "-")
     .replace(edges, "")

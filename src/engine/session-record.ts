@@ -23,6 +23,8 @@ export interface LeaseHolder {
   cancel(reason: ToolyardError): void;
 }
 
+const AT_ONCE = Promise.resolve();
+
 /** One session as the router keeps it. Only the router changes it. */
 export class SessionRecord {
   readonly id: string;
@@ -48,6 +50,8 @@ export class SessionRecord {
   view: Session<unknown>;
   /** A label of its tenant's, for the event log. */
   readonly project: string | undefined;
+  /** The event log knows of it. */
+  told = false;
   /** What stands behind it, for events that are told when it is gone. */
   sandbox: { readonly id: string } | undefined;
   /** Whether the initialize is over and went well. */
@@ -58,13 +62,12 @@ export class SessionRecord {
   /** By the monotonic clock. */
   expiresAt: number;
   /** Settles with the initialize; rejects with what may be answered. */
-  ready: Promise<void> = Promise.resolve();
+  ready: Promise<void> = AT_ONCE;
   /** Settles once the cleanup is over. */
   ended: Promise<void> | undefined;
   endReason: EndReason | undefined;
   onDrained: (() => void) | undefined;
-  /** Told at once when it begins to end, while leases still hold it. */
-  readonly onEnding = new Set<() => void>();
+  #onEnding: Set<() => void> | undefined;
 
   constructor(facts: {
     readonly id: string;
@@ -98,8 +101,7 @@ export class SessionRecord {
     this.usedAt = facts.usedAt;
     this.project = facts.project;
     this.expiresAt = facts.expiresAt;
-    const { id, name, workerId, tenant, resource, config } = facts;
-    this.view = { id, name, workerId, tenant, resource, config, data: undefined };
+    this.view = this.#toView(undefined);
     this.turns = facts.mount?.backend.concurrency === "serial" ? new SerialQueue() : undefined;
   }
 
@@ -109,11 +111,36 @@ export class SessionRecord {
     if (this.state === "initializing") this.state = "active";
   }
 
+  /** Takes what `initialize` made, which tools and hooks see from now on. */
+  keep(data: unknown): void {
+    this.view = this.#toView(data);
+  }
+
+  /** Called back at once when it begins to end, while leases still hold it. */
+  get onEnding(): Set<() => void> {
+    // Few sessions have anything that must know, and most live for one call.
+    return (this.#onEnding ??= new Set());
+  }
+
+  /** Tells those who must know that it begins to end. */
+  tellEnding(): void {
+    const told = this.#onEnding;
+    if (told === undefined) return;
+    this.#onEnding = undefined;
+    for (const tell of told) tell();
+  }
+
   get leased(): boolean {
     return this.holders.size > 0;
   }
 
   get ending(): boolean {
     return this.state === "ending" || this.state === "ended";
+  }
+
+  /** Written out, as copying the last view costs several times as much. */
+  #toView(data: unknown): Session<unknown> {
+    const { id, name, workerId, tenant, resource, config } = this;
+    return { id, name, workerId, tenant, resource, config, data };
   }
 }

@@ -11,10 +11,17 @@ export interface Caller {
   readonly keyId?: string | null | undefined;
 }
 
+/** A worker's place for a session on one resource. */
+interface Place {
+  record: SessionRecord | undefined;
+  /** How many sessions it has had since the worker came. */
+  count: number;
+}
+
 interface WorkerSessions {
-  readonly byResource: Map<string, SessionRecord>;
-  /** How many sessions each resource has had since the worker came. */
-  readonly counts: Map<string, number>;
+  /** How many of the places are taken. */
+  live: number;
+  readonly places: Map<string, Place>;
 }
 
 /** Holds the live sessions, one for each worker and resource; a worker without sessions leaves nothing behind. */
@@ -32,15 +39,16 @@ export class SessionTable {
   }
 
   get(caller: Caller, resource: string): SessionRecord | undefined {
-    return this.#workers.get(toWorkerKey(caller))?.byResource.get(resource);
+    return this.#workers.get(toWorkerKey(caller))?.places.get(resource)?.record;
   }
 
   listOf(caller: Caller): readonly SessionRecord[] {
-    return [...(this.#workers.get(toWorkerKey(caller))?.byResource.values() ?? [])];
+    const worker = this.#workers.get(toWorkerKey(caller));
+    return worker === undefined ? [] : recordsOf(worker);
   }
 
   list(): readonly SessionRecord[] {
-    return [...this.#workers.values()].flatMap(({ byResource }) => [...byResource.values()]);
+    return [...this.#workers.values()].flatMap(recordsOf);
   }
 
   /** Whose a live session is, by its id; for the audit, never for an answer. */
@@ -56,39 +64,50 @@ export class SessionTable {
 
   /** Counts the worker's sessions on a resource, from 1; for their names. */
   count(caller: Caller, resource: string): number {
-    const { counts } = this.#workerOf(caller);
-    const count = (counts.get(resource) ?? 0) + 1;
-    counts.set(resource, count);
-    return count;
+    const { places } = this.#workerOf(caller);
+    const place = places.get(resource);
+    if (place !== undefined) return (place.count += 1);
+    places.set(resource, { record: undefined, count: 1 });
+    return 1;
   }
 
   /** Adds a session in the place of the worker's last one on the resource. */
   add(record: SessionRecord): void {
-    const { byResource } = this.#workerOf(record);
-    if (!byResource.has(record.resource)) this.#size += 1;
-    const replaced = byResource.get(record.resource);
-    if (replaced !== undefined) this.#byId.delete(replaced.id);
+    const worker = this.#workerOf(record);
     this.#byId.set(record.id, record);
-    byResource.set(record.resource, record);
+    const place = worker.places.get(record.resource);
+    if (place?.record !== undefined) this.#byId.delete(place.record.id);
+    else {
+      this.#size += 1;
+      worker.live += 1;
+    }
+    if (place === undefined) worker.places.set(record.resource, { record, count: 0 });
+    else place.record = record;
   }
 
   /** Removes a session, unless another one has taken its place. */
   remove(record: SessionRecord): void {
     const key = toWorkerKey(record);
     const worker = this.#workers.get(key);
-    if (worker?.byResource.get(record.resource) !== record) return;
-    worker.byResource.delete(record.resource);
+    const place = worker?.places.get(record.resource);
+    if (worker === undefined || place?.record !== record) return;
+    place.record = undefined;
     this.#byId.delete(record.id);
     this.#size -= 1;
-    if (worker.byResource.size === 0) this.#workers.delete(key);
+    worker.live -= 1;
+    if (worker.live === 0) this.#workers.delete(key);
   }
 
   #workerOf(caller: Caller): WorkerSessions {
     const key = toWorkerKey(caller);
     let worker = this.#workers.get(key);
-    if (worker === undefined) this.#workers.set(key, (worker = { byResource: new Map(), counts: new Map() }));
+    if (worker === undefined) this.#workers.set(key, (worker = { live: 0, places: new Map() }));
     return worker;
   }
+}
+
+function recordsOf({ places }: WorkerSessions): SessionRecord[] {
+  return [...places.values()].flatMap(({ record }) => record ?? []);
 }
 
 /** The tenant of servers without keys, which most are. */

@@ -45,17 +45,29 @@ const PLAIN = /^[ !#-[\]-~]*$/;
 const quote = (text: string | undefined) =>
   text === undefined ? "null" : PLAIN.test(text) ? `"${text}"` : JSON.stringify(text);
 
+let lastTs = "";
+let lastQuotedTs = '""';
+
+/** The events of a millisecond come together. */
+function quoteTs(ts: string): string {
+  if (ts !== lastTs) [lastTs, lastQuotedTs] = [ts, quote(ts)];
+  return lastQuotedTs;
+}
+
 /** The fields that most events lack come last, and are left out together. */
 function toFields(event: StoredEvent, startTs?: string): string {
-  const { parent_id: parentId, actor, blobs, project } = event;
+  const { parent_id: parentId, actor, blobs, project, call_id: callId, trace_id: traceId } = event;
+  const call = quote(callId);
+  // Where the caller named no run, the call is one of its own, named alike.
+  const trace = traceId === callId ? call : quote(traceId);
   const common =
-    `[${quote(event.type)},${quote(event.ts)},${quote(event.tenant)},${quote(event.worker_id)},${quote(event.session_id)},` +
-    `${event.seq ?? null},${quote(event.resource)},${quote(event.call_id)},${quote(event.trace_id)},${JSON.stringify(event.data)}`;
+    `[${quote(event.type)},${quoteTs(event.ts)},${quote(event.tenant)},${quote(event.worker_id)},${quote(event.session_id)},` +
+    `${event.seq ?? null},${quote(event.resource)},${call},${trace},${JSON.stringify(event.data)}`;
   if (parentId !== undefined || actor !== undefined || blobs !== undefined || project !== undefined) {
-    const rare = `${common},${quote(startTs)},${quote(parentId)},${quote(actor)},${JSON.stringify(blobs ?? null)}`;
+    const rare = `${common},${startTs === undefined ? "null" : quoteTs(startTs)},${quote(parentId)},${quote(actor)},${JSON.stringify(blobs ?? null)}`;
     return project === undefined ? `${rare}]` : `${rare},${quote(project)}]`;
   }
-  return startTs === undefined ? `${common}]` : `${common},${quote(startTs)}]`;
+  return startTs === undefined ? `${common}]` : `${common},${quoteTs(startTs)}]`;
 }
 
 type Maybe<T> = T | null | undefined;

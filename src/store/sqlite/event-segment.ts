@@ -1,5 +1,6 @@
 import type { EventFilter, StoredEvent } from "../../core/store.ts";
 import { LINE_EVENTS, lineAround, nextLine, parseLine, readId, toLine } from "./event-line.ts";
+import { HashSet } from "./hash-set.ts";
 
 /** Events in one row. A row per event would cost more than the call that it tells of. */
 export interface Segment {
@@ -46,8 +47,7 @@ function hashType(type: string): number {
 
 /** Collects events, oldest first, into what becomes one segment. */
 export class SegmentBuilder {
-  // With repetitions: to look each up costs more than to leave them out at the end.
-  readonly #hashes: number[] = [KNOWS_RUNS];
+  readonly #hashes = new HashSet();
   readonly #bodies: Buffer[] = [];
   #firstId = 0;
   #firstTs = "";
@@ -55,6 +55,10 @@ export class SegmentBuilder {
   #newestTs = "";
   #eventCount = 0;
   #sizeBytes = 0;
+
+  constructor() {
+    this.#hashes.add(KNOWS_RUNS);
+  }
 
   get eventCount(): number {
     return this.#eventCount;
@@ -108,26 +112,26 @@ export class SegmentBuilder {
     let trace: string | undefined;
     const hashes = this.#hashes;
     for (const event of events) {
-      hashes.push(hashType(event.type));
+      hashes.add(hashType(event.type));
       if (event.tenant !== undefined && event.tenant !== tenant)
-        hashes.push(hashName("tenant", (tenant = event.tenant)));
+        hashes.add(hashName("tenant", (tenant = event.tenant)));
       if (event.worker_id !== undefined && event.worker_id !== worker)
-        hashes.push(hashName("worker_id", (worker = event.worker_id)));
+        hashes.add(hashName("worker_id", (worker = event.worker_id)));
       if (event.session_id !== undefined && event.session_id !== session)
-        hashes.push(hashName("session_id", (session = event.session_id)));
+        hashes.add(hashName("session_id", (session = event.session_id)));
       if (event.call_id !== undefined && event.call_id !== call)
-        hashes.push(hashName("call_id", (call = event.call_id)));
+        hashes.add(hashName("call_id", (call = event.call_id)));
       if (event.project !== undefined && event.project !== project)
-        hashes.push(hashName("project", (project = event.project)));
+        hashes.add(hashName("project", (project = event.project)));
       // A call of which nobody said what run it belongs to is one of its own, named alike.
       if (event.trace_id !== undefined && event.trace_id !== trace && event.trace_id !== event.call_id)
-        hashes.push(hashName("trace_id", (trace = event.trace_id)));
+        hashes.add(hashName("trace_id", (trace = event.trace_id)));
     }
   }
 
   /** Notes that a part of what it stands for is lost. */
   addDamage(): void {
-    this.#hashes.push(DAMAGED);
+    this.#hashes.add(DAMAGED);
   }
 
   /** Without the body, which {@link bodies} has. */
@@ -139,7 +143,7 @@ export class SegmentBuilder {
       firstTs: this.#firstTs,
       newestTs: this.#newestTs,
       sizeBytes: this.#sizeBytes,
-      names: Buffer.from(Uint32Array.from(new Set(this.#hashes)).buffer),
+      names: Buffer.from(this.#hashes.toArray().buffer),
       body: Buffer.alloc(0),
     };
   }
