@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { coveredBy, NetworkHost } from "../../core/network-hosts.ts";
 import { ISOLATION_LEVELS, type NetworkPolicy, type SandboxSpec } from "../../core/runtime.ts";
+import type { BrowserSessionOptions } from "./session.ts";
 
 const Limit = (maximum: number) => z.int().min(1).max(maximum);
 const Image = z.string().min(1).max(256);
@@ -38,6 +39,12 @@ export const BrowserConfig = z.strictObject({
   timezone: Shown.timezone.optional(),
   max_tabs: Limit(256).default(16),
   timeout_ms: Limit(600_000).default(30_000).describe("What a step may take when its call does not say."),
+  pool: z
+    .strictObject({
+      min: z.int().min(0).max(256).default(1).describe("Browsers of the config's own kind that are held ready."),
+      parallel: Limit(64).default(2).describe("Started at once."),
+    })
+    .optional(),
 });
 export type BrowserConfig = z.infer<typeof BrowserConfig>;
 
@@ -64,8 +71,29 @@ function isWithin(wanted: Network, own: Network): boolean {
   return wanted.allow.every((host) => coveredBy(host, own.allow));
 }
 
-/** The sandbox of a browser. */
-export function toSandboxSpec(config: BrowserConfig, session: BrowserSessionConfig): SandboxSpec {
+/** A browser as a session wants it. */
+export interface BrowserSpec {
+  readonly sandbox: SandboxSpec;
+  readonly options: BrowserSessionOptions;
+}
+
+/** What a session's config makes of the server's. */
+export function toBrowserSpec(config: BrowserConfig, session: BrowserSessionConfig): BrowserSpec {
+  return {
+    sandbox: toSandboxSpec(config, session),
+    options: {
+      width: session.width ?? config.width,
+      height: session.height ?? config.height,
+      userAgent: session.user_agent ?? config.user_agent,
+      locale: session.locale ?? config.locale,
+      timezone: session.timezone ?? config.timezone,
+      maxTabs: config.max_tabs,
+      timeoutMs: config.timeout_ms,
+    },
+  };
+}
+
+function toSandboxSpec(config: BrowserConfig, session: BrowserSessionConfig): SandboxSpec {
   const network = session.network ?? config.network;
   const policy: NetworkPolicy = network === "public" ? { allow: ["*"] } : network;
   return {

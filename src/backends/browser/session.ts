@@ -1,68 +1,97 @@
-import type { Browser } from "puppeteer-core";
-import type { ToolContext } from "../../core/context.ts";
-import { ToolyardError } from "../../core/errors.ts";
-import { loadLibrary } from "../../documents/load-library.ts";
-import { openTransport } from "./chromium/debugger-transport.ts";
+import type { Logger } from "../../core/context.ts";
 import {
   type BrowserBox,
   type ChromiumOptions,
   connectDebugger,
-  DOWNLOADS,
+  findChromium,
   startChromium,
 } from "./chromium/start-chromium.ts";
-import { Downloads } from "./tabs/downloads.ts";
-import { PageLog } from "./tabs/page-log.ts";
-import { Tabs } from "./tabs/tabs.ts";
+import type { OpenBrowserOptions } from "./open-browser.ts";
+import { BrowserThread } from "./thread/browser-thread.ts";
 
-export interface BrowserSessionOptions extends ChromiumOptions {
-  readonly maxTabs: number;
-  readonly timeoutMs: number;
-}
+/** Milliseconds that one that waits for its session may take to answer. */
+const WELL_MS = 2_000;
 
-/** A browser in a sandbox of its session's own. */
+export interface BrowserSessionOptions extends ChromiumOptions, OpenBrowserOptions {}
+
+/** A browser in a sandbox of its session's own, and the thread that works it. */
 export class BrowserSession {
   readonly box: BrowserBox;
-  readonly tabs: Tabs;
-  readonly log: PageLog;
-  readonly downloads: Downloads;
-  readonly timeoutMs: number;
-  readonly browser: Browser;
+  readonly #thread: BrowserThread;
 
-  private constructor(
-    box: BrowserBox,
-    parts: Pick<BrowserSession, "browser" | "tabs" | "log" | "downloads" | "timeoutMs">,
-  ) {
+  private constructor(box: BrowserBox, thread: BrowserThread) {
     this.box = box;
-    this.browser = parts.browser;
-    this.tabs = parts.tabs;
-    this.log = parts.log;
-    this.downloads = parts.downloads;
-    this.timeoutMs = parts.timeoutMs;
+    this.#thread = thread;
   }
 
   /** Starts the browser in a sandbox, which stays its caller's to stop where this throws. */
-  static async open(box: BrowserBox, options: BrowserSessionOptions, signal: AbortSignal): Promise<BrowserSession> {
-    const { connect } = await loadLibrary("puppeteer-core", () => import("puppeteer-core"));
-    const path = await startChromium(box, options, signal);
-    const transport = await openTransport(await connectDebugger(box, signal), path, signal);
-    const { width, height, maxTabs, timeoutMs } = options;
-    const browser = await connect({ transport, defaultViewport: { width, height }, protocolTimeout: 0 });
-    const log = new PageLog();
-    const downloads = await Downloads.watch(browser, DOWNLOADS);
-    const tabs = await Tabs.open(browser, { maxTabs, timeoutMs, log });
-    return new BrowserSession(box, { browser, log, downloads, tabs, timeoutMs });
+  static open(
+    box: BrowserBox,
+    options: BrowserSessionOptions,
+    logger: Logger,
+    signal: AbortSignal,
+  ): Promise<BrowserSession> {
+    return BrowserSession.#take(box, options, logger, signal, () => startChromium(box, options, signal));
+  }
+
+  /** Takes up a browser that a server before this one started; what its log and its list of downloads had is lost. */
+  static find(
+    box: BrowserBox,
+    options: BrowserSessionOptions,
+    logger: Logger,
+    signal: AbortSignal,
+  ): Promise<BrowserSession> {
+    return BrowserSession.#take(box, options, logger, signal, () => findChromium(box, signal));
+  }
+
+  static async #take(
+    box: BrowserBox,
+    { width, height, maxTabs, timeoutMs }: BrowserSessionOptions,
+    logger: Logger,
+    signal: AbortSignal,
+    toPath: () => Promise<string>,
+  ): Promise<BrowserSession> {
+    const thread = new BrowserThread(logger);
+    try {
+      const path = await toPath();
+      const socket = await connectDebugger(box, signal);
+      const options = { width, height, maxTabs, timeoutMs };
+      await thread.open(socket, { path, files: box.files, options }, signal);
+      return new BrowserSession(box, thread);
+    } catch (error) {
+      thread.close();
+      throw error;
+    }
+  }
+
+  /** Settles when the browser is gone. */
+  get ended(): Promise<void> {
+    return this.#thread.ended;
   }
 
   /** @throws ToolyardError `sandbox_dead` when the browser is gone */
   assertAlive(): void {
-    if (this.browser.connected) return;
-    throw new ToolyardError("sandbox_dead", "the session's browser is gone");
+    this.#thread.assertAlive();
+  }
+
+  /** Runs a tool in the browser's thread. @throws what it throws */
+  run(tool: string, params: unknown, signal: AbortSignal): Promise<unknown> {
+    return this.#thread.run(tool, params, signal);
+  }
+
+  /** Whether it answers. @throws the signal's reason */
+  async isWell(signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.run("tabs", {}, AbortSignal.any([signal, AbortSignal.timeout(WELL_MS)]));
+      return true;
+    } catch {
+      signal.throwIfAborted();
+      return false;
+    }
   }
 
   async close(): Promise<void> {
-    await this.browser.disconnect().catch(() => undefined);
+    this.#thread.close();
     await this.box.stop();
   }
 }
-
-export type BrowserContext = ToolContext<BrowserSession>;

@@ -3,7 +3,7 @@ import { systemClock } from "../../core/clock.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import { findElement, PageElement } from "./page/page-element.ts";
 import type { PageState } from "./schemas.ts";
-import type { BrowserContext } from "./session.ts";
+import type { BrowserContext } from "./open-browser.ts";
 import type { Tab } from "./tabs/tabs.ts";
 
 /** The tab that a call means, within the time that it may take. */

@@ -3,7 +3,7 @@ import type { SessionRequest, ToolContext } from "../../core/context.ts";
 import type { BackendSource } from "../backend-source.ts";
 import type { Session } from "../../core/session.ts";
 import type { ToolResult } from "../../core/result.ts";
-import type { CrossedError } from "./crossed-error.ts";
+import type { CrossedError } from "../../core/crossed-error.ts";
 import type { OperationClaim } from "./operation-claim.ts";
 
 /** What a worker thread is started with. */

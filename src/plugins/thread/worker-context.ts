@@ -1,7 +1,7 @@
 import type { CallOptions } from "../../core/caller.ts";
 import type { Logger, ToolContext } from "../../core/context.ts";
 import type { ToolResult } from "../../core/result.ts";
-import { isCloneable, packError } from "./crossed-error.ts";
+import { isCloneable, packError } from "../../core/crossed-error.ts";
 import type { CallFacts, LogLevel, ToHost } from "./messages.ts";
 
 /** Sends to the host what a plugin does with its context. */

@@ -3,7 +3,7 @@ import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { Logger, ToolContext } from "../../core/context.ts";
 import { describeError, ToolyardError } from "../../core/errors.ts";
-import { packError, unpackError } from "./crossed-error.ts";
+import { packError, unpackError } from "../../core/crossed-error.ts";
 import type { Operation, ToHost, ToWorker, WorkerStart } from "./messages.ts";
 import { createClaim, type OperationClaim, withdraw } from "./operation-claim.ts";
 

@@ -5,7 +5,7 @@ import { ToolyardError } from "../../core/errors.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { loadBackendClass } from "../backend-class.ts";
 import { BACKEND_PORTS } from "../backend-ports.ts";
-import { packError, unpackError } from "./crossed-error.ts";
+import { packError, unpackError } from "../../core/crossed-error.ts";
 import type { Operation, SessionFacts, ToHost, ToWorker, WorkerStart } from "./messages.ts";
 import { begin } from "./operation-claim.ts";
 import { type Channel, createRemoteLogger, createToolContext } from "./worker-context.ts";

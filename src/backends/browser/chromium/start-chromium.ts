@@ -29,6 +29,7 @@ const PORT = 9_222;
 const READY_MS = 60_000;
 const LOOK_MS = 50;
 const SAID_CHARACTERS = 600;
+const MAX_VERSION = 65_536;
 /** Exit status of the script below where there is no Chromium. */
 const MISSING = 69;
 
@@ -116,6 +117,11 @@ export async function startChromium(box: BrowserBox, options: ChromiumOptions, s
   throw await toStartError(chromium, signal);
 }
 
+/** Where the debugger of a browser is that was started before. @throws what a connection throws */
+export function findChromium(box: BrowserBox, signal: AbortSignal): Promise<string> {
+  return debuggerPath(box, signal);
+}
+
 /** A new connection to the browser's debugger. */
 export function connectDebugger(box: BrowserBox, signal: AbortSignal): Promise<Duplex> {
   return box.connect(PORT, signal);
@@ -144,7 +150,10 @@ async function debuggerPath(box: BrowserBox, signal: AbortSignal): Promise<strin
       (answer) => {
         let body = "";
         answer.setEncoding("utf8");
-        answer.on("data", (part: string) => (body += part));
+        answer.on("data", (part: string) => {
+          body += part;
+          if (body.length > MAX_VERSION) answer.destroy(new Error("it says more than a version"));
+        });
         answer.on("end", () => resolve(body));
         answer.on("error", reject);
       },

@@ -1,4 +1,5 @@
-import type { ConsoleMessage, HTTPRequest, HTTPResponse, Page } from "puppeteer-core";
+import type { CDPSession, HTTPRequest, HTTPResponse, Page } from "puppeteer-core";
+import { showValues } from "./console-text.ts";
 
 /** What a page said, or what went wrong in it. */
 export interface ConsoleEntry {
@@ -27,6 +28,8 @@ export interface NetworkEntry {
   error: string | null;
 }
 
+/** What the browser calls otherwise than pages do. */
+const TYPES: Readonly<Record<string, string>> = { warning: "warn", verbose: "debug" };
 const KEPT = 1_000;
 const MAX_TEXT = 4_000;
 
@@ -36,18 +39,27 @@ export class PageLog {
   readonly #network: NetworkEntry[] = [];
   #nextIndex = 1;
 
-  /** Listens to a page from now on. */
-  watch(page: Page, tab: number): void {
-    page.on("console", (message) => this.#onConsole(message, tab));
-    page.on("pageerror", (error) =>
-      this.add(tab, "exception", error instanceof Error ? (error.stack ?? error.message) : String(error)),
-    );
+  /** Listens to a page, and hears what it said before. */
+  async watch(page: Page, protocol: CDPSession, tab: number): Promise<void> {
     page.on("request", (request) => this.#onRequest(request, tab));
     page.on("response", (response) => this.#onResponse(response));
     page.on("requestfailed", (request) => {
       const entry = this.#requests.get(request);
       if (entry !== undefined) entry.error = request.failure()?.errorText ?? "failed";
     });
+    // Straight from the browser: the library leaves out what a page says before it knows the page's scripts.
+    protocol.on("Runtime.consoleAPICalled", ({ type, args, stackTrace }) =>
+      this.add(tab, TYPES[type] ?? type, showValues(args), stackTrace?.callFrames[0]),
+    );
+    protocol.on("Runtime.exceptionThrown", ({ exceptionDetails: { exception, text, url, lineNumber } }) => {
+      const place = { lineNumber, ...(url !== undefined && { url }) };
+      this.add(tab, "exception", exception === undefined ? text : showValues([exception]), place);
+    });
+    protocol.on("Log.entryAdded", ({ entry: { level, text, url, lineNumber } }) => {
+      const place = { ...(url !== undefined && { url }), ...(lineNumber !== undefined && { lineNumber }) };
+      this.add(tab, TYPES[level] ?? level, text, place);
+    });
+    await Promise.all([protocol.send("Runtime.enable"), protocol.send("Log.enable")]);
   }
 
   /** The entries after an index, oldest first, at most `limit` of them, the newest. */
@@ -72,10 +84,6 @@ export class PageLog {
   }
 
   readonly #requests = new WeakMap<HTTPRequest, NetworkEntry>();
-
-  #onConsole(message: ConsoleMessage, tab: number): void {
-    this.add(tab, message.type(), message.text(), message.location());
-  }
 
   #onRequest(request: HTTPRequest, tab: number): void {
     const entry: NetworkEntry = {

@@ -127,7 +127,6 @@ export class Tabs {
     page.setDefaultTimeout(timeoutMs);
     // As if it were the one that a person looks at: a covered page would draw nothing and keep clicks waiting.
     await page.emulateFocusedPage(true);
-    log.watch(page, id);
     // A dialog stops its page until somebody answers it; nobody sits before this browser.
     page.on("dialog", (dialog) => {
       log.add(id, "dialog", `${dialog.type()}: ${dialog.message()}`);
@@ -135,6 +134,7 @@ export class Tabs {
       void answered.catch(() => undefined);
     });
     const protocol = await page.createCDPSession();
+    await log.watch(page, protocol, id);
     const tab: Tab = { id, page, protocol, refs: new PageRefs(page) };
     for (const prepare of this.#preparations) {
       // oxlint-disable-next-line no-await-in-loop -- in their order

@@ -12,7 +12,7 @@ import {
   ScrollParams,
   UploadParams,
 } from "../schemas.ts";
-import type { BrowserContext } from "../session.ts";
+import type { BrowserContext } from "../open-browser.ts";
 import { demandElement, elementOf, inTab, type Step, stateOf, until } from "../step.ts";
 
 /** Tools that work a page as a person does. */
@@ -102,7 +102,7 @@ export class InputTools {
   })
   async upload(params: Input<typeof UploadParams>, context: BrowserContext) {
     return inTab(context, params, async (step) => {
-      const { files } = context.session.data.box;
+      const { files } = context.session.data;
       const paths = params.paths.map((path) => (path.startsWith("/") ? path : `/workspace/${path}`));
       for (const path of paths) {
         // oxlint-disable-next-line no-await-in-loop -- a few

@@ -14,7 +14,7 @@ import {
   TabsResult,
   WaitForParams,
 } from "../schemas.ts";
-import type { BrowserContext } from "../session.ts";
+import type { BrowserContext } from "../open-browser.ts";
 import { awaitElement, inTab, type Step, stateOf, until } from "../step.ts";
 
 const SCHEMES: ReadonlySet<string> = new Set(["http:", "https:", "data:", "about:", "file:", "blob:"]);

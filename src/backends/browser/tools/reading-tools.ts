@@ -13,7 +13,7 @@ import {
   TextParams,
   TextResult,
 } from "../schemas.ts";
-import type { BrowserContext } from "../session.ts";
+import type { BrowserContext } from "../open-browser.ts";
 import { demandElement, elementOf, inTab, type Step, stateOf } from "../step.ts";
 
 const READ_ONLY = { readOnlyHint: true } as const;

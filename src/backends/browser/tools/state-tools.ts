@@ -15,7 +15,7 @@ import {
   StateResult,
   StorageState,
 } from "../schemas.ts";
-import type { BrowserContext, BrowserSession } from "../session.ts";
+import type { BrowserContext, OpenBrowser } from "../open-browser.ts";
 
 const READ_ONLY = { readOnlyHint: true } as const;
 const MAX_STORED = 5_000_000;
@@ -92,7 +92,7 @@ export class StateTools {
     annotations: READ_ONLY,
   })
   async readDownload({ id, offset, length }: Input<typeof ReadDownloadParams>, context: BrowserContext) {
-    const { downloads, box } = alive(context);
+    const { downloads, files } = alive(context);
     const download = downloads.get(id);
     if (download === undefined) throw new ToolyardError("unknown_name", `there is no download ${id}`);
     if (download.state !== "completed") {
@@ -101,7 +101,7 @@ export class StateTools {
         `the download is ${download.state === "canceled" ? "cancelled" : "under way"}`,
       );
     }
-    const bytes = await box.files.read(download.path, { offset, length }, context.signal);
+    const bytes = await files.read(download.path, { offset, length }, context.signal);
     const next = offset + bytes.length;
     return {
       ...download,
@@ -132,12 +132,12 @@ export class StateTools {
   }
 }
 
-function alive({ session }: BrowserContext): BrowserSession {
+function alive({ session }: BrowserContext): OpenBrowser {
   session.data.assertAlive();
   return session.data;
 }
 
-async function readCookies({ browser }: BrowserSession): Promise<Cookie[]> {
+async function readCookies({ browser }: OpenBrowser): Promise<Cookie[]> {
   const cookies = await browser.cookies();
   return cookies.map(({ name, value, domain, path, expires, httpOnly, secure, sameSite }) => ({
     ...{ name, value, domain, path, expires, httpOnly, secure },
@@ -145,7 +145,7 @@ async function readCookies({ browser }: BrowserSession): Promise<Cookie[]> {
   }));
 }
 
-async function setCookies({ browser }: BrowserSession, cookies: readonly Cookie[]): Promise<void> {
+async function setCookies({ browser }: OpenBrowser, cookies: readonly Cookie[]): Promise<void> {
   const wanted = cookies.map(
     ({ name, value, domain, path, expires, httpOnly, secure, sameSite }): CookieData => ({
       ...{ name, value, domain, path },

@@ -1,17 +1,6 @@
+import { ReadyPool, type ReadyPoolReport } from "../../../core/ready-pool.ts";
 import type { DesktopSpec } from "./provider.ts";
 import type { ReadyDesktop } from "./ready-desktop.ts";
-
-/** How a pool stands. */
-export interface DesktopPoolReport {
-  readonly ready: number;
-  readonly starting: number;
-  readonly target: number;
-  /** Sessions that got a desktop from memory, and those that found none of theirs. */
-  readonly claimed: number;
-  readonly misses: number;
-  /** Failures to start one, since the last success. */
-  readonly failures: number;
-}
 
 export interface DesktopPoolOptions {
   readonly min: number;
@@ -21,107 +10,12 @@ export interface DesktopPoolOptions {
   readonly usual: DesktopSpec;
 }
 
-const AGAIN_MS = 1_000;
-const LONGEST_AGAIN_MS = 60_000;
+export type DesktopPoolReport = ReadyPoolReport;
 
 /** Desktops of one kind that show their first picture already, so that a session need not wait for it. */
-export class DesktopPool {
-  readonly #make: (spec: DesktopSpec, signal: AbortSignal) => Promise<ReadyDesktop>;
-  readonly #options: DesktopPoolOptions;
-  readonly #kind: string;
-  readonly #members = new Set<ReadyDesktop>();
-  readonly #starting = new Set<Promise<void>>();
-  readonly #closing = new AbortController();
-  #timer: NodeJS.Timeout | undefined;
-  #isFilling = false;
-  #claimed = 0;
-  #misses = 0;
-  #failures = 0;
-
+export class DesktopPool extends ReadyPool<DesktopSpec, ReadyDesktop> {
   constructor(make: (spec: DesktopSpec, signal: AbortSignal) => Promise<ReadyDesktop>, options: DesktopPoolOptions) {
-    this.#make = make;
-    this.#options = options;
-    this.#kind = kindOf(options.usual);
-  }
-
-  get report(): DesktopPoolReport {
-    return {
-      ready: this.#members.size,
-      starting: this.#starting.size,
-      target: this.#isFilling ? this.#options.min : 0,
-      claimed: this.#claimed,
-      misses: this.#misses,
-      failures: this.#failures,
-    };
-  }
-
-  /** Begins to hold desktops, and does not wait for them; idempotent. */
-  fill(): void {
-    this.#isFilling = true;
-    this.#refill();
-  }
-
-  /** Takes a desktop that is alive; `undefined` where none of that kind is ready. Its place is filled again. */
-  async claim(spec: DesktopSpec, signal: AbortSignal): Promise<ReadyDesktop | undefined> {
-    if (kindOf(spec) !== this.#kind) return undefined;
-    for (const member of this.#members) {
-      this.#members.delete(member);
-      // oxlint-disable-next-line no-await-in-loop -- the next only where this one is dead
-      if (await isAlive(member, signal)) {
-        this.#claimed += 1;
-        this.#refill();
-        return member;
-      }
-      void discard(member);
-    }
-    this.#misses += 1;
-    this.#refill();
-    return undefined;
-  }
-
-  /** Ends all that nobody claimed; idempotent. */
-  async close(): Promise<void> {
-    this.#closing.abort(new Error("the pool is closed"));
-    clearTimeout(this.#timer);
-    await Promise.allSettled(this.#starting);
-    const members = [...this.#members];
-    this.#members.clear();
-    await Promise.all(members.map(discard));
-  }
-
-  #refill(): void {
-    if (!this.#isFilling || this.#timer !== undefined || this.#closing.signal.aborted) return;
-    const { min, parallel } = this.#options;
-    while (this.#members.size + this.#starting.size < min && this.#starting.size < parallel) {
-      const start = this.#start().finally(() => {
-        this.#starting.delete(start);
-        this.#refill();
-      });
-      this.#starting.add(start);
-    }
-  }
-
-  async #start(): Promise<void> {
-    const { signal } = this.#closing;
-    try {
-      const member = await this.#make(this.#options.usual, signal);
-      this.#failures = 0;
-      if (signal.aborted) return await discard(member);
-      this.#members.add(member);
-      void member.running.ended.then(() => {
-        if (this.#members.delete(member)) this.#refill();
-      });
-    } catch {
-      // Whoever needs one is told why; here it is tried again, ever more rarely.
-      this.#failures += 1;
-      if (signal.aborted || this.#timer !== undefined) return;
-      const delayMs = Math.min(AGAIN_MS * 2 ** (this.#failures - 1), LONGEST_AGAIN_MS);
-      this.#timer = setTimeout(() => {
-        this.#timer = undefined;
-        this.#refill();
-      }, delayMs);
-      this.#timer.unref();
-    }
+    super({ ...options, make, kindOf, isAlive, discard, ended: ({ running }) => running.ended });
   }
 }
 

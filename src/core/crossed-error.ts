@@ -1,4 +1,4 @@
-import { type ErrorName, ToolyardError } from "../../core/errors.ts";
+import { type ErrorName, ToolyardError } from "./errors.ts";
 
 /** An error as plain data, since structured cloning would keep only its message. */
 export type CrossedError =
