@@ -16,6 +16,12 @@ export interface Outbound {
    * @throws ToolyardError `address_refused`, `invalid_url`, `upstream_failed`; the signal's reason.
    */
   connect(host: string, port: number, signal: AbortSignal): Promise<Duplex>;
+  /**
+   * Judges as {@link connect} would, for what others connect to under rules of their own.
+   *
+   * @throws ToolyardError `address_refused`, `invalid_url`, `upstream_failed`; the signal's reason.
+   */
+  check(host: string, port: number, signal: AbortSignal): Promise<void>;
 }
 
 /** @throws ToolyardError `invalid_input` for an entry that is no host pattern. */

@@ -26,6 +26,22 @@ export interface ConnectOptions {
 }
 
 /**
+ * Resolves a host to those of its addresses that the policy allows, of which there is at least one.
+ *
+ * @throws as {@link connectTo}
+ */
+export async function findAllowed(host: string, port: number, options: ConnectOptions): Promise<readonly string[]> {
+  const { policy, signal, lookup = lookupSystem } = options;
+  const name = normalizeHost(host)?.replace(/^\[|\]$/g, "");
+  if (name === undefined || name === "") throw new ToolyardError("invalid_url", `"${host}" is no host`);
+  const addresses = isIP(name) === 0 ? await resolve(name, lookup, signal) : [name];
+  signal.throwIfAborted();
+  const allowed = addresses.filter((address) => policy.allows(address));
+  if (allowed.length > 0) return allowed;
+  throw new ToolyardError("address_refused", `${host} is not at a public address`, { details: { host, port } });
+}
+
+/**
  * Connects to a host at an address that the policy allows. The name is resolved once, and the connection is made to the very
  * address that was judged, so that a resolver which answers differently the second time gains nothing.
  *
@@ -33,15 +49,8 @@ export interface ConnectOptions {
  *   `upstream_failed` when it cannot be resolved or reached, the signal's reason.
  */
 export async function connectTo(host: string, port: number, options: ConnectOptions): Promise<Socket> {
-  const { policy, signal, lookup = lookupSystem, dial = dialSystem } = options;
-  const name = normalizeHost(host)?.replace(/^\[|\]$/g, "");
-  if (name === undefined || name === "") throw new ToolyardError("invalid_url", `"${host}" is no host`);
-  const addresses = isIP(name) === 0 ? await resolve(name, lookup, signal) : [name];
-  signal.throwIfAborted();
-  const allowed = addresses.filter((address) => policy.allows(address));
-  if (allowed.length === 0) {
-    throw new ToolyardError("address_refused", `${host} is not at a public address`, { details: { host, port } });
-  }
+  const { signal, dial = dialSystem } = options;
+  const allowed = await findAllowed(host, port, options);
   const failures: unknown[] = [];
   for (const address of allowed) {
     try {

@@ -1,7 +1,7 @@
 import { ToolyardError } from "../core/errors.ts";
 import type { Outbound, OutboundRules } from "../core/outbound.ts";
 import { AddressPolicy } from "./addresses.ts";
-import { connectTo, type Dial, type Lookup } from "./connect.ts";
+import { connectTo, type Dial, findAllowed, type Lookup } from "./connect.ts";
 import { HostList } from "./host-list.ts";
 
 /** Stands for the network in tests. */
@@ -20,15 +20,19 @@ const PUBLIC = new AddressPolicy();
  */
 export function createOutbound({ ports, privateHosts }: OutboundRules, network: OutboundNetwork = {}): Outbound {
   const listed = new HostList(privateHosts);
+  const policyOf = (host: string, port: number): AddressPolicy => {
+    const isListed = listed.allows(host, port);
+    if (!isListed && !ports.includes(port)) {
+      throw new ToolyardError("address_refused", `${host}:${port} may not be reached: the port is not allowed`, {
+        details: { host, port, ports },
+      });
+    }
+    return isListed ? EVERYWHERE : PUBLIC;
+  };
   return {
-    async connect(host, port, signal) {
-      const isListed = listed.allows(host, port);
-      if (!isListed && !ports.includes(port)) {
-        throw new ToolyardError("address_refused", `${host}:${port} may not be reached: the port is not allowed`, {
-          details: { host, port, ports },
-        });
-      }
-      return connectTo(host, port, { policy: isListed ? EVERYWHERE : PUBLIC, signal, ...network });
+    connect: async (host, port, signal) => connectTo(host, port, { policy: policyOf(host, port), signal, ...network }),
+    async check(host, port, signal) {
+      await findAllowed(host, port, { policy: policyOf(host, port), signal, ...network });
     },
   };
 }

@@ -43,9 +43,8 @@ export default class WebBackend extends Backend {
 
 function openOutbound({ openOutbound: open }: BackendSetup, { http }: WebConfig): Outbound {
   if (open !== undefined) return open({ ports: http.ports, privateHosts: http.private_hosts });
-  return {
-    connect: async () => {
-      throw new ToolyardError("dependency_failed", "this backend was given no way out", { retryable: false });
-    },
+  const refuse = async () => {
+    throw new ToolyardError("dependency_failed", "this backend was given no way out", { retryable: false });
   };
+  return { connect: refuse, check: refuse };
 }

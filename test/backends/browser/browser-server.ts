@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 import BrowserBackend from "../../../src/backends/browser/backend.ts";
+import type { AnyBackend } from "../../../src/core/backend.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { createEgress } from "../../../src/egress/egress.ts";
 import { createRuntimeSelector } from "../../../src/runtimes/selector.ts";
@@ -34,10 +35,17 @@ export interface BrowserServerOptions {
   /** The addresses of names that the proxy looks up. */
   readonly lookup?: (host: string) => Promise<string[]>;
   readonly allowedAddresses?: readonly string[];
+  /** Beside the browser's. */
+  readonly backends?: readonly AnyBackend[];
 }
 
 /** A real server with browsers in sandboxes of this machine, ended with the test. */
-export async function browserServer({ config = {}, lookup, allowedAddresses }: BrowserServerOptions = {}) {
+export async function browserServer({
+  config = {},
+  lookup,
+  allowedAddresses,
+  backends = [],
+}: BrowserServerOptions = {}) {
   const egress = createEgress({
     clock: systemClock,
     logger: recordingLogger(),
@@ -45,7 +53,7 @@ export async function browserServer({ config = {}, lookup, allowedAddresses }: B
     lookup: lookup ?? (async () => ["127.0.0.1"]),
   });
   const runtimes = createRuntimeSelector({ order: ["local"], local: { egress } });
-  const server = await testServer({ backends: [new BrowserBackend({ config, runtimes })] });
+  const server = await testServer({ backends: [new BrowserBackend({ config, runtimes }), ...backends] });
   onTestFinished(() => server[Symbol.asyncDispose]());
   const open = async (sessionConfig: Record<string, unknown> = {}): Promise<string> => {
     const request = { worker_id: "w1", resource_type: "browser", session_config: sessionConfig };

@@ -46,7 +46,13 @@ export class NavigationTools {
     const tab = await tabs.create();
     try {
       return await inTab(context, { ...params, tab: tab.id }, async (step) => {
-        const { status, title } = await go(step, params, (options) => tab.page.goto(url, options));
+        const { status, title, url: first } = await go(step, params, (options) => tab.page.goto(url, options));
+        if (tab.page.url().startsWith("chrome-error:")) {
+          if (status !== null && status >= 400) return { url: first, title, status, html: "" };
+          throw new ToolyardError("upstream_failed", "the page went on to one that does not load", {
+            retryable: false,
+          });
+        }
         const html = (await tab.page.content()).slice(0, params.max_characters);
         return { url: tab.page.url(), title, status, html };
       });
@@ -158,7 +164,13 @@ async function go(
   try {
     const response = await start({ waitUntil: wait === "networkidle" ? "networkidle0" : wait, timeout: timeoutMs });
     if (response !== null) await checkProxy(response);
-    return { ...(await stateOf(tab)), status: response?.status() ?? null };
+    const state = await stateOf(tab);
+    // The library gives 200 for what nobody answered, as data: and file:.
+    if (response === null || !/^https?:/.test(response.url())) return { ...state, status: null };
+    const status = response.status();
+    // An error without a word: the browser shows a page of its own in its place.
+    const isBare = status >= 400 && state.url.startsWith("chrome-error:");
+    return { ...state, ...(isBare && { url: response.url(), title: "" }), status };
   } catch (error) {
     signal.throwIfAborted();
     throw ToolyardError.is(error) ? error : toNavigationError(error);

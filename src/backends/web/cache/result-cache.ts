@@ -65,20 +65,8 @@ export class ResultCache<T> {
     }
   }
 
-  #start(key: string, work: (signal: AbortSignal) => Promise<T>): UnderWay<T> {
-    const controller = new AbortController();
-    const promise = work(controller.signal).then((value) => {
-      this.#keep(key, value);
-      return value;
-    });
-    // Each of those who wait hears of it; when all have left, nobody does.
-    promise.catch(() => undefined);
-    const shared = { promise, controller, waiting: 0 };
-    this.#underWay.set(key, shared);
-    return shared;
-  }
-
-  #keep(key: string, value: T): void {
+  /** Keeps the answer to a question. */
+  keep(key: string, value: T): void {
     const { ttlMs, maxBytes, clock } = this.#options;
     const bytes = Buffer.byteLength(key) + Buffer.byteLength(JSON.stringify(value) ?? "");
     if (ttlMs === 0 || bytes > maxBytes) return;
@@ -90,6 +78,19 @@ export class ResultCache<T> {
       if (this.#bytes <= maxBytes) break;
       this.#drop(oldest, kept);
     }
+  }
+
+  #start(key: string, work: (signal: AbortSignal) => Promise<T>): UnderWay<T> {
+    const controller = new AbortController();
+    const promise = work(controller.signal).then((value) => {
+      this.keep(key, value);
+      return value;
+    });
+    // Each of those who wait hears of it; when all have left, nobody does.
+    promise.catch(() => undefined);
+    const shared = { promise, controller, waiting: 0 };
+    this.#underWay.set(key, shared);
+    return shared;
   }
 
   #drop(key: string, { bytes }: Kept<T>): void {

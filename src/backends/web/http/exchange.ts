@@ -54,9 +54,18 @@ export async function exchange(request: ExchangeRequest): Promise<Exchanged> {
   }
 }
 
-async function connect({ url, outbound, signal }: ExchangeRequest): Promise<Duplex> {
+function connect({ url, outbound, signal }: ExchangeRequest): Promise<Duplex> {
+  return reach(url, () => outbound.connect(url.hostname, portOf(url), signal), signal);
+}
+
+/** Judges where a URL leads, and connects to nobody. @throws as {@link exchange} */
+export function checkHost(outbound: Outbound, url: URL, signal: AbortSignal): Promise<void> {
+  return reach(url, () => outbound.check(url.hostname, portOf(url), signal), signal);
+}
+
+async function reach<T>(url: URL, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   try {
-    return await outbound.connect(url.hostname, portOf(url), signal);
+    return await work();
   } catch (error) {
     signal.throwIfAborted();
     // A name that there is not was made up by whoever asks; all else may be the network's.

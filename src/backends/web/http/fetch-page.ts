@@ -2,7 +2,7 @@ import { type Clock } from "../../../core/clock.ts";
 import { ToolyardError } from "../../../core/errors.ts";
 import type { Outbound } from "../../../core/outbound.ts";
 import type { HttpConfig } from "../config.ts";
-import { type ExchangeRequest, exchange, type Exchanged } from "./exchange.ts";
+import { checkHost, type ExchangeRequest, exchange, type Exchanged } from "./exchange.ts";
 import { deadline } from "./pause.ts";
 import { type Attempt, mayPass, readRetryAfter, withRetries } from "./retry.ts";
 import { checkUrl } from "./url.ts";
@@ -70,6 +70,15 @@ export class PageFetcher {
     } finally {
       limit.cancel();
     }
+  }
+
+  /**
+   * Judges where a URL leads as a fetch of it would, and asks nothing of it.
+   *
+   * @throws ToolyardError `address_refused`, `upstream_failed`; the signal's reason.
+   */
+  check(url: URL, signal: AbortSignal): Promise<void> {
+    return checkHost(this.#outbound, url, signal);
   }
 
   async #attempt(first: URL, request: PageRequest): Promise<Attempt<FetchedPage>> {

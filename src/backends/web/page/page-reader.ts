@@ -48,9 +48,13 @@ export class PageReader {
     const key = JSON.stringify([context.tenant, url.href, whole, browser ? context.workerId : null]);
     const kept = fresh ? undefined : this.#cache.get(key);
     if (kept !== undefined) return { ...kept, cached: true };
-    const page = await this.#cache.ask(key, context.signal, (signal) =>
-      browser ? this.#render(url, whole, context) : this.#fetch(url, whole, signal),
-    );
+    if (!browser) {
+      const page = await this.#cache.ask(key, context.signal, (signal) => this.#fetch(url, whole, signal));
+      return { ...page, cached: false };
+    }
+    // Not together with whoever asks the same: it is a part of this very call.
+    const page = await this.#render(url, whole, context);
+    this.#cache.keep(key, page);
     return { ...page, cached: false };
   }
 
@@ -65,10 +69,12 @@ export class PageReader {
     return readPage(fetched, whole);
   }
 
-  /** The browser guards its own connections; which address the URL itself is at it is not asked for here. */
+  /** The browser guards each of its connections by its own rules; where the page is, first and last, is judged by ours as well. */
   async #render(url: URL, whole: boolean, context: ToolContext): Promise<PageText> {
-    await this.#robots.check(url, context.signal);
+    await this.#allow(url, context.signal);
     const shown = await renderPage(url, this.#config.browser_action, context);
+    const last = checkUrl(shown.url);
+    if (last.href !== url.href) await this.#allow(last, context.signal);
     const body = Buffer.from(shown.html);
     if (body.length > this.#config.http.max_mib * MIB) {
       const max = this.#config.http.max_mib;
@@ -77,7 +83,12 @@ export class PageReader {
       });
     }
     const headers = { "content-type": "text/html; charset=utf-8" };
-    const answer = { url: checkUrl(shown.url), status: shown.status, headers, body, truncated: false, redirects: [] };
+    const answer = { url: last, status: shown.status, headers, body, truncated: false, redirects: [] };
     return readPage(answer, whole);
+  }
+
+  async #allow(url: URL, signal: AbortSignal): Promise<void> {
+    await this.#fetcher.check(url, signal);
+    await this.#robots.check(url, signal);
   }
 }
