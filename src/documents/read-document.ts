@@ -1,4 +1,5 @@
 import { ToolyardError } from "../core/errors.ts";
+import type { ApartFormat } from "./jobs.ts";
 import { mediaTypeOf, sniffMediaType } from "./media-type.ts";
 
 /** How a text says where its parts begin. */
@@ -32,27 +33,34 @@ export interface ReadDocument {
 export type FormatReader = (content: string | Uint8Array) => Promise<Omit<ReadDocument, "mediaType">>;
 
 const OFFICE = "application/vnd.openxmlformats-officedocument";
-const READERS: Readonly<Record<string, () => Promise<FormatReader>>> = {
-  "text/html": async () => (await import("./html.ts")).readHtml,
-  "application/pdf": async () => (await import("./pdf.ts")).readPdf,
-  [`${OFFICE}.wordprocessingml.document`]: async () => (await import("./docx.ts")).readDocx,
-  [`${OFFICE}.spreadsheetml.sheet`]: async () => (await import("./xlsx.ts")).readXlsx,
+const APART: Readonly<Record<string, ApartFormat>> = {
+  "application/pdf": "pdf",
+  [`${OFFICE}.wordprocessingml.document`]: "docx",
+  [`${OFFICE}.spreadsheetml.sheet`]: "xlsx",
 };
 
 /**
- * Reads a document's text.
+ * Reads a document's text; a PDF's and an office file's in a process of its own, within a minute and a gibibyte.
  *
  * @throws ToolyardError `invalid_input` for content that is not what its type says, or of a type that cannot be read;
- *   `dependency_failed`, naming the package, when the library for the type is not there
+ *   `dependency_failed`, naming the package, when the library for the type is not there; `timeout`, `limit_exceeded`
  */
-export async function readDocument({ content, name, mediaType }: RawDocument): Promise<ReadDocument> {
+export async function readDocument(
+  { content, name, mediaType }: RawDocument,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<ReadDocument> {
   const sniffed = typeof content === "string" ? undefined : sniffMediaType(content);
   const type = normalize(mediaType) ?? (name === undefined ? undefined : mediaTypeOf(name)) ?? sniffed ?? "text/plain";
-  const reader = READERS[type];
-  if (reader !== undefined) return { ...(await (await reader())(content)), mediaType: type };
+  const apart = APART[type];
+  if (apart !== undefined) {
+    const bytes = typeof content === "string" ? Buffer.from(content) : content;
+    const { readApart, READER_LIMITS } = await import("./reader-pool.ts");
+    return { ...(await readApart(apart, bytes, { ...READER_LIMITS, signal })), mediaType: type };
+  }
+  if (type === "text/html") return { ...(await (await import("./html.ts")).readHtml(content)), mediaType: type };
   if (!/^text\/|^application\/(?:json|jsonl|xml|x-ndjson|yaml|toml|javascript|typescript)$/.test(type)) {
     throw new ToolyardError("invalid_input", `documents of type ${type} cannot be read`, {
-      suggestion: `Send text, or one of ${Object.keys(READERS).join(", ")}.`,
+      suggestion: `Send text, or one of text/html, ${Object.keys(APART).join(", ")}.`,
     });
   }
   return { text: toText(content), title: null, mediaType: type, shape: shapeOf(type), marks: [] };

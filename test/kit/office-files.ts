@@ -1,26 +1,8 @@
+import { drawPdf, line } from "./pdf-file.ts";
+
 /** A PDF of one line a page, as a printer would make it. */
 export function makePdf(pages: readonly string[]): Buffer {
-  const objects = ["<< /Type /Catalog /Pages 2 0 R >>"];
-  const kids = pages.map((_, index) => `${4 + index * 2} 0 R`).join(" ");
-  objects.push(`<< /Type /Pages /Kids [${kids}] /Count ${pages.length} >>`);
-  objects.push("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>");
-  for (const [index, line] of pages.entries()) {
-    const stream = `BT /F1 24 Tf 72 700 Td (${line}) Tj ET`;
-    const resources = "<< /Font << /F1 3 0 R >> >>";
-    objects.push(
-      `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources ${resources} /Contents ${5 + index * 2} 0 R >>`,
-    );
-    objects.push(`<< /Length ${stream.length} >>\nstream\n${stream}\nendstream`);
-  }
-  let text = "%PDF-1.4\n";
-  const offsets = objects.map((object, index) => {
-    const offset = text.length;
-    text += `${index + 1} 0 obj\n${object}\nendobj\n`;
-    return offset;
-  });
-  const rows = offsets.map((offset) => `${String(offset).padStart(10, "0")} 00000 n \n`).join("");
-  const trailer = `trailer\n<< /Size ${objects.length + 1} /Root 1 0 R >>\nstartxref\n${text.length}\n%%EOF`;
-  return Buffer.from(`${text}xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${rows}${trailer}`, "latin1");
+  return drawPdf({ pages: pages.map((text) => line(72, 700, text, 24)) });
 }
 
 const WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"';

@@ -12,6 +12,14 @@ export const DocConfig = z.strictObject({
   max_document_mib: Limit(1_024).default(32),
   max_figures: z.int().min(0).max(1_000).default(50),
   max_figure_mib: Limit(64).default(4),
+  /** Milliseconds that one document may take to be read, MiB that its reader may hold, and how many are read at once. */
+  read_timeout_ms: Limit(3_600_000).default(60_000),
+  memory_mib: z
+    .int()
+    .min(256)
+    .max(1 << 20)
+    .default(1_024),
+  processes: Limit(64).default(2),
   /** Sections when the call does not say. */
   max_search_results: Limit(1_000).default(10),
   /** Tokens of text, estimated, and pictures of one read when the call does not say. */

@@ -2,9 +2,11 @@ import { createHash } from "node:crypto";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import { type Input, tool } from "../../core/tool.ts";
+import { runReader } from "../../documents/reader-pool.ts";
+import type { ProcessPool } from "../../processes/process-pool.ts";
 import type { DocConfig } from "./config.ts";
 import type { DocumentStore, KeptDocument, Owner } from "./document-store.ts";
-import { readParts } from "./read-parts.ts";
+import { type DocumentParts, isHeavy, readParts, type ReadPartsOptions } from "./read-parts.ts";
 import { DeleteParams, IngestParams } from "./schemas.ts";
 
 const MIB = 1024 * 1024;
@@ -12,10 +14,12 @@ const MIB = 1024 * 1024;
 /** Takes documents in, and tells which there are. */
 export class LibraryTools {
   readonly #store: DocumentStore;
+  readonly #readers: ProcessPool;
   readonly #config: DocConfig;
 
-  constructor(store: DocumentStore, config: DocConfig) {
+  constructor(store: DocumentStore, readers: ProcessPool, config: DocConfig) {
     this.#store = store;
+    this.#readers = readers;
     this.#config = config;
   }
 
@@ -36,7 +40,8 @@ export class LibraryTools {
       throw tooMuch(`it has ${size} bytes`, "max_document_mib", config.max_document_mib);
     const type = mediaType ?? (text !== undefined && name === undefined ? "text/markdown" : undefined);
     const maxFigureBytes = config.max_figure_mib * MIB;
-    const parts = await readParts({ content, name, mediaType: type, maxFigures: config.max_figures, maxFigureBytes });
+    const document = { content, name, mediaType: type, maxFigures: config.max_figures, maxFigureBytes };
+    const parts = isHeavy(document) ? await this.#readApart(document, context.signal) : await readParts(document);
     const owner = toOwner(context);
     const key = id ?? name?.replaceAll("#", "-") ?? createHash("sha256").update(content).digest("hex").slice(0, 16);
     const { documents, characters } = await this.#store.usage(owner, key);
@@ -48,6 +53,13 @@ export class LibraryTools {
     await this.#store.put(owner, key, { ...parts, title: title ?? parts.title });
     const kept = { ...parts, id: key, title: title ?? parts.title, figures: parts.figures.length };
     return { ...describe(kept), outline: toOutlineView(kept), figures_left_out: parts.figuresLeftOut };
+  }
+
+  /** Reads in a process of its own, which a document can neither hold for ever nor fill with all of the machine's memory. */
+  async #readApart(document: ReadPartsOptions, signal: AbortSignal): Promise<DocumentParts> {
+    const { read_timeout_ms: timeoutMs, memory_mib: memoryMiB } = this.#config;
+    // What the job "read" answers.
+    return (await runReader(this.#readers, "read", document, { timeoutMs, memoryMiB, signal })) as DocumentParts;
   }
 
   @tool({ description: "List the documents that were taken in.", annotations: { readOnlyHint: true } })

@@ -3,6 +3,7 @@ import { mediaTypeOf, sniffMediaType } from "../../documents/media-type.ts";
 import { readDocument, toText } from "../../documents/read-document.ts";
 import { openMarkdown } from "../../documents/to-markdown.ts";
 import { checkUnpackedSize } from "../../documents/unpacked-size.ts";
+import { readXlsx } from "../../documents/xlsx.ts";
 import { findTables, type Section, toOutline } from "./outline.ts";
 
 /** A picture in a document. */
@@ -25,40 +26,66 @@ export interface DocumentParts {
   readonly figuresLeftOut: number;
 }
 
-/** A document as it is sent, and what is kept of its pictures. */
-export interface ReadPartsOptions {
-  readonly content: string | Buffer;
-  readonly name: string | undefined;
-  readonly mediaType: string | undefined;
+/** What is kept of a document's pictures. */
+export interface FigureLimits {
   readonly maxFigures: number;
   readonly maxFigureBytes: number;
 }
 
-const DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+/** A document as it is sent, and what is kept of its pictures. */
+export interface ReadPartsOptions extends FigureLimits {
+  readonly content: string | Uint8Array;
+  readonly name: string | undefined;
+  readonly mediaType: string | undefined;
+}
+
+const OFFICE = "application/vnd.openxmlformats-officedocument";
 const TITLE = /<title[^>]*>([^<]{1,1000})<\/title>/i;
+
+type PartsReader = (content: Uint8Array, limits: FigureLimits) => Promise<DocumentParts>;
+const READERS: Readonly<Record<string, PartsReader>> = {
+  "application/pdf": async (content, limits) => (await import("./pdf/read-pdf.ts")).readPdf(content, limits),
+  "text/html": readPage,
+  [`${OFFICE}.wordprocessingml.document`]: readWord,
+  [`${OFFICE}.spreadsheetml.sheet`]: readWorkbook,
+};
+
+/** Whether reading a document holds a thread for as long as its content pleases. */
+export function isHeavy(options: ReadPartsOptions): boolean {
+  return READERS[typeOf(options) ?? ""] !== undefined;
+}
 
 /** @throws ToolyardError `invalid_input`, `limit_exceeded`, `dependency_failed` */
 export async function readParts(options: ReadPartsOptions): Promise<DocumentParts> {
   const { content, name, mediaType } = options;
-  const named =
-    mediaType?.split(";", 1)[0]?.trim().toLowerCase() ?? (name === undefined ? undefined : mediaTypeOf(name));
-  const type = named ?? (typeof content === "string" ? undefined : sniffMediaType(content));
-  if (type === DOCX) return readWord(Buffer.from(content), options);
-  if (type === "text/html") {
-    const html = toText(content);
-    const toMarkdown = await openMarkdown();
-    const text = (await readWith("HTML page", () => toMarkdown(html))).toWellFormed();
-    const title = TITLE.exec(html)?.[1];
-    return toParts(text, title === undefined ? null : toMarkdown(`<p>${title}</p>`), type);
-  }
+  const reader = READERS[typeOf(options) ?? ""];
+  if (reader !== undefined) return reader(Buffer.from(content), options);
   const { text, title, mediaType: read, shape, marks } = await readDocument({ content, name, mediaType });
-  const sections = toOutline(text, shape, marks);
-  const tables = findTables(text).length;
-  return { title: title ?? titleOf(sections), mediaType: read, text, sections, tables, figures: [], figuresLeftOut: 0 };
+  return toParts(text, title, read, toOutline(text, shape, marks));
 }
 
-async function readWord(bytes: Buffer, { maxFigures, maxFigureBytes }: ReadPartsOptions): Promise<DocumentParts> {
+function typeOf({ content, name, mediaType }: ReadPartsOptions): string | undefined {
+  const said = mediaType?.split(";", 1)[0]?.trim().toLowerCase();
+  const named = said ?? (name === undefined ? undefined : mediaTypeOf(name));
+  return named ?? (typeof content === "string" ? undefined : sniffMediaType(content));
+}
+
+async function readPage(content: Uint8Array): Promise<DocumentParts> {
+  const html = toText(content);
+  const toMarkdown = await openMarkdown();
+  const text = (await readWith("HTML page", () => toMarkdown(html))).toWellFormed();
+  const title = TITLE.exec(html)?.[1];
+  return toParts(text, title === undefined ? null : toMarkdown(`<p>${title}</p>`), "text/html");
+}
+
+async function readWorkbook(content: Uint8Array): Promise<DocumentParts> {
+  const { text, marks } = await readXlsx(content);
+  return toParts(text, null, `${OFFICE}.spreadsheetml.sheet`, toOutline(text, "plain", marks));
+}
+
+async function readWord(content: Uint8Array, { maxFigures, maxFigureBytes }: FigureLimits): Promise<DocumentParts> {
   const { default: mammoth } = await loadLibrary("mammoth", () => import("mammoth"));
+  const bytes = Buffer.from(content);
   checkUnpackedSize(bytes);
   const figures: Figure[] = [];
   let leftOut = 0;
@@ -74,11 +101,19 @@ async function readWord(bytes: Buffer, { maxFigures, maxFigureBytes }: ReadParts
   });
   const { value: html } = await readWith("DOCX file", () => mammoth.convertToHtml({ buffer: bytes }, { convertImage }));
   const toMarkdown = await openMarkdown();
-  return { ...toParts(toMarkdown(html).toWellFormed(), null, DOCX), figures, figuresLeftOut: leftOut };
+  return {
+    ...toParts(toMarkdown(html).toWellFormed(), null, `${OFFICE}.wordprocessingml.document`),
+    figures,
+    figuresLeftOut: leftOut,
+  };
 }
 
-function toParts(text: string, title: string | null, mediaType: string): DocumentParts {
-  const sections = toOutline(text, "markdown", []);
+function toParts(
+  text: string,
+  title: string | null,
+  mediaType: string,
+  sections: readonly Section[] = toOutline(text, "markdown", []),
+): DocumentParts {
   const tables = findTables(text).length;
   return {
     title: title ?? titleOf(sections),

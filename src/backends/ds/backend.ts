@@ -3,8 +3,8 @@ import type { ToolContext } from "../../core/context.ts";
 import type { ChatModel } from "../../core/chat-model.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import { type Input, tool } from "../../core/tool.ts";
-import { QueryPool } from "../../query/query-pool.ts";
-import type { JobResult } from "../../query/query-process.ts";
+import { ProcessPool } from "../../processes/process-pool.ts";
+import type { JobResult } from "../../processes/job-process.ts";
 import type { CollectedRows } from "../../query/row-collector.ts";
 import { DsConfig } from "./config.ts";
 import { toCsv } from "./csv-text.ts";
@@ -50,7 +50,7 @@ export default class DsBackend extends Backend {
   override readonly configSchema = DsConfig;
   readonly #config: DsConfig;
   readonly #sources: FileSources;
-  readonly #pool: QueryPool;
+  readonly #pool: ProcessPool;
   readonly #summarizer: ChatModel | undefined;
 
   constructor(setup: BackendSetup) {
@@ -60,7 +60,7 @@ export default class DsBackend extends Backend {
     this.#sources = new FileSources(this.#config);
     const { enable_llm_summary: enabled, model } = this.#config;
     this.#summarizer = enabled && model !== undefined ? setup.openChatModel?.(model) : undefined;
-    this.#pool = new QueryPool({ module: JOBS, maxProcesses: this.#config.processes });
+    this.#pool = new ProcessPool({ module: JOBS, maxProcesses: this.#config.processes });
   }
 
   override async warmup(): Promise<void> {

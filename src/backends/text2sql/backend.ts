@@ -2,8 +2,8 @@ import { Backend, type BackendSetup } from "../../core/backend.ts";
 import type { LifecycleContext, ToolContext } from "../../core/context.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import { type BoundTool, type Input, tool } from "../../core/tool.ts";
-import { QueryPool } from "../../query/query-pool.ts";
-import type { JobResult } from "../../query/query-process.ts";
+import { ProcessPool } from "../../processes/process-pool.ts";
+import type { JobResult } from "../../processes/job-process.ts";
 import type { CollectedRows } from "../../query/row-collector.ts";
 import { Text2SqlConfig } from "./config.ts";
 import { Databases, sizeOf } from "./databases.ts";
@@ -43,14 +43,14 @@ export default class Text2SqlBackend extends Backend {
   override readonly configSchema = Text2SqlConfig;
   readonly #config: Text2SqlConfig;
   readonly #databases: Databases;
-  readonly #pool: QueryPool;
+  readonly #pool: ProcessPool;
 
   constructor(setup: BackendSetup) {
     super(setup);
     // A wrong config is reported by whoever checks it against the schema, with the file and the key.
     this.#config = Text2SqlConfig.safeParse(setup.config).data ?? Text2SqlConfig.parse({});
     this.#databases = new Databases(this.#config);
-    this.#pool = new QueryPool({ module: JOBS, maxProcesses: this.#config.processes });
+    this.#pool = new ProcessPool({ module: JOBS, maxProcesses: this.#config.processes });
   }
 
   override tools(): ReadonlyMap<string, BoundTool> {

@@ -1,5 +1,5 @@
 import { type DuckDb, openDuckDb } from "../../../query/duckdb.ts";
-import type { JobContext } from "../../../query/job.ts";
+import type { JobContext } from "../../../processes/job.ts";
 import type { CollectedRows, RowLimits } from "../../../query/row-collector.ts";
 import { quoteName } from "../../../query/sql/quote.ts";
 import type { DataFile } from "../data-file.ts";

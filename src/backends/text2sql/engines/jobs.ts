@@ -1,6 +1,6 @@
 import { ToolyardError } from "../../../core/errors.ts";
 import type { Cell } from "../../../query/cell.ts";
-import type { JobContext } from "../../../query/job.ts";
+import type { JobContext } from "../../../processes/job.ts";
 import type { CollectedRows, RowLimits } from "../../../query/row-collector.ts";
 import { quoteName } from "../../../query/sql/quote.ts";
 import { asksForOrder, readingStatement } from "../../../query/sql/statement.ts";

@@ -38,7 +38,7 @@ interface Running {
 }
 
 /** A process that runs one job at a time and is killed when the job does not end in time. */
-export class QueryProcess {
+export class JobProcess {
   readonly #child: ChildProcess;
   #running: Running | undefined;
   #lastId = 0;
@@ -150,10 +150,7 @@ export class QueryProcess {
     const running = this.#running;
     if (running === undefined) return;
     // Without a word of ours it was the engine itself, or the system that ran out of memory.
-    this.#end(
-      running,
-      running.ended ?? new ToolyardError("backend_unavailable", "the query's process ended by itself"),
-    );
+    this.#end(running, running.ended ?? new ToolyardError("backend_unavailable", "its process ended by itself"));
   }
 
   /** What a job left for the case that it meets a limit is its result then. */

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import { ToolyardError } from "../core/errors.ts";
 import type { FromProcess, Job, JobFailure, ToProcess } from "./job.ts";
 
-// Runs the jobs of one module, one at a time; see query-process.ts, which starts it.
+// Runs the jobs of one module, one at a time; see job-process.ts, which starts it.
 
 const GRACE_NS = 5_000_000_000n;
 

@@ -1,14 +1,16 @@
 import { ToolyardError } from "../core/errors.ts";
-import { type JobLimits, type JobResult, QueryProcess } from "./query-process.ts";
+import { type JobLimits, type JobResult, JobProcess } from "./job-process.ts";
 
 /** What a pool is made of. */
-export interface QueryPoolOptions {
+export interface ProcessPoolOptions {
   /** The module whose `jobs` its processes run. */
   readonly module: URL;
   /** Jobs that run at once; further ones wait for their turn. */
   readonly maxProcesses: number;
   /** Processes that are kept when nothing runs. */
   readonly spares?: number;
+  /** Milliseconds after which a process that has nothing to do is ended; never when absent. */
+  readonly idleMs?: number;
 }
 
 /**
@@ -16,15 +18,16 @@ export interface QueryPoolOptions {
  *
  * Processes start when they are needed; those that served are used again, those that had to be stopped never.
  */
-export class QueryPool {
-  readonly #options: Required<QueryPoolOptions>;
-  readonly #all = new Set<QueryProcess>();
-  readonly #idle: QueryProcess[] = [];
+export class ProcessPool {
+  readonly #options: ProcessPoolOptions & { readonly spares: number };
+  readonly #all = new Set<JobProcess>();
+  readonly #idle: JobProcess[] = [];
   readonly #waiting: (() => void)[] = [];
   #busy = 0;
+  #idleTimer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(options: QueryPoolOptions) {
+  constructor(options: ProcessPoolOptions) {
     this.#options = { spares: 1, ...options };
   }
 
@@ -36,17 +39,17 @@ export class QueryPool {
   /**
    * Runs a job in a process of its own; the time that it may take begins with its turn.
    *
-   * @throws as {@link QueryProcess.run} does.
+   * @throws as {@link JobProcess.run} does.
    */
   async run(job: string, params: unknown, limits: JobLimits): Promise<JobResult> {
     await this.#turn(limits.signal);
-    let queryProcess: QueryProcess | undefined;
+    let jobProcess: JobProcess | undefined;
     try {
-      queryProcess = this.#take();
-      return await queryProcess.run(job, params, limits);
+      jobProcess = this.#take();
+      return await jobProcess.run(job, params, limits);
     } finally {
       this.#busy -= 1;
-      if (queryProcess !== undefined) this.#giveBack(queryProcess);
+      if (jobProcess !== undefined) this.#giveBack(jobProcess);
       this.#waiting.shift()?.();
     }
   }
@@ -59,12 +62,13 @@ export class QueryPool {
   /** Ends every process; jobs that run fail. */
   close(): void {
     this.#closed = true;
-    for (const queryProcess of this.#all) queryProcess.kill();
+    clearTimeout(this.#idleTimer);
+    for (const jobProcess of this.#all) jobProcess.kill();
     this.#all.clear();
     this.#idle.length = 0;
   }
 
-  #take(): QueryProcess {
+  #take(): JobProcess {
     if (this.#closed) throw new ToolyardError("shutting_down", "The server is stopping");
     for (let found = this.#idle.pop(); found !== undefined; found = this.#idle.pop()) {
       if (found.usable) return found;
@@ -73,17 +77,33 @@ export class QueryPool {
     return this.#start();
   }
 
-  #start(): QueryProcess {
-    const queryProcess = new QueryProcess(this.#options.module);
-    this.#all.add(queryProcess);
-    return queryProcess;
+  #start(): JobProcess {
+    const jobProcess = new JobProcess(this.#options.module);
+    this.#all.add(jobProcess);
+    return jobProcess;
   }
 
-  #giveBack(queryProcess: QueryProcess): void {
+  #giveBack(jobProcess: JobProcess): void {
     const wanted = this.#idle.length < Math.max(this.#options.spares, this.#waiting.length);
-    if (queryProcess.usable && wanted && !this.#closed) return void this.#idle.push(queryProcess);
-    queryProcess.kill();
-    this.#all.delete(queryProcess);
+    if (jobProcess.usable && wanted && !this.#closed) {
+      this.#idle.push(jobProcess);
+      return this.#endIdleLater();
+    }
+    jobProcess.kill();
+    this.#all.delete(jobProcess);
+  }
+
+  /** Ends those that nothing was given to for as long as they may be kept. */
+  #endIdleLater(): void {
+    const { idleMs } = this.#options;
+    if (idleMs === undefined) return;
+    clearTimeout(this.#idleTimer);
+    this.#idleTimer = setTimeout(() => {
+      for (const idle of this.#idle.splice(0)) {
+        idle.kill();
+        this.#all.delete(idle);
+      }
+    }, idleMs).unref();
   }
 
   /** Waits for a place among those that run; counts it as taken. */

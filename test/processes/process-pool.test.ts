@@ -1,14 +1,14 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { QueryPool } from "../../src/query/query-pool.ts";
-import type { JobLimits } from "../../src/query/query-process.ts";
+import { ProcessPool } from "../../src/processes/process-pool.ts";
+import type { JobLimits } from "../../src/processes/job-process.ts";
 import { isRunning } from "../kit/child-processes.ts";
 
 const MODULE = new URL("./fixtures/jobs.ts", import.meta.url);
 
 function openPool(maxProcesses = 2) {
-  const pool = new QueryPool({ module: MODULE, maxProcesses });
+  const pool = new ProcessPool({ module: MODULE, maxProcesses });
   onTestFinished(() => pool.close());
   const run = (job: string, limits: Partial<JobLimits> = {}) =>
     pool.run(
@@ -110,8 +110,8 @@ describe("a pool of processes", () => {
     "leaves no process behind when the server is killed under its work (F01)",
     async () => {
       const program = `
-      import { QueryPool } from ${JSON.stringify(new URL("../../src/query/query-pool.ts", import.meta.url).href)};
-      const pool = new QueryPool({ module: new URL(${JSON.stringify(MODULE.href)}), maxProcesses: 1 });
+      import { ProcessPool } from ${JSON.stringify(new URL("../../src/processes/process-pool.ts", import.meta.url).href)};
+      const pool = new ProcessPool({ module: new URL(${JSON.stringify(MODULE.href)}), maxProcesses: 1 });
       const limits = { timeoutMs: 600_000, memoryMiB: 1024, graceMs: 0, signal: new AbortController().signal };
       await pool.run("pid", {}, limits);
       pool.run("spin", {}, limits).catch(() => undefined);
