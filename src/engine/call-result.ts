@@ -20,22 +20,20 @@ export interface CallTimes {
 
 export function toSuccess(call: Call, { value, lossy }: PlainJson, times: CallTimes): ToolResult {
   const { entry, lease, traceId, outcome } = call;
-  return {
-    ok: true,
-    data: value,
-    meta: {
-      tool: entry.fullName,
-      execution_time_ms: executionTimeOf(times),
-      resource_type: entry.resourceType,
-      session_id: lease?.record.id ?? null,
-      trace_id: traceId,
-      outcome,
-      queued_ms: queueTimeOf(times),
-      ...(lease?.record.temporary === true && { temporary_session: true }),
-      ...toDeparture(lease),
-      ...(lossy.length > 0 && { lossy }),
-    },
+  const meta: { -readonly [K in keyof ResultMeta]: ResultMeta[K] } = {
+    tool: entry.fullName,
+    execution_time_ms: executionTimeOf(times),
+    resource_type: entry.resourceType,
+    session_id: lease?.record.id ?? null,
+    trace_id: traceId,
+    outcome,
+    queued_ms: queueTimeOf(times),
   };
+  // Set and not spread: nearly every result has none of these.
+  if (lease?.record.temporary === true) meta.temporary_session = true;
+  if (lease?.departed !== undefined) Object.assign(meta, toDeparture(lease));
+  if (lossy.length > 0) meta.lossy = lossy;
+  return { ok: true, data: value, meta };
 }
 
 /** Makes the result of a call that failed, at whatever step: what is not known yet is left out. */
