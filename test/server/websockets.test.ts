@@ -5,6 +5,7 @@ import { ToolyardError } from "../../src/core/errors.ts";
 import { appInSandbox } from "../kit/app-in-sandbox.ts";
 import { type BoxServer, boxServer } from "../kit/box-server.ts";
 import { keyedServer } from "../kit/keyed-server.ts";
+import { ManualClock } from "../kit/manual-clock.ts";
 import { rawExchange, statusOf } from "../kit/raw-http.ts";
 import { testServer } from "../kit/test-server.ts";
 
@@ -105,13 +106,14 @@ describe("a WebSocket through an exposed port", () => {
 
   it("keeps its session alive while it lasts", async () => {
     await using app = await appInSandbox(() => undefined);
-    await using server = await boxServer({ limits: { sessionTtlMs: 30, sweepIntervalMs: 5 } });
+    const clock = new ManualClock();
+    await using server = await boxServer({ clock, limits: { sessionTtlMs: 30, sweepIntervalMs: 5 } });
     const { socket } = await open(server.port, handshake((await exposed(server, app.port)).path));
-    // Several times its time to live, as the machine's own clock has it: it would be gone.
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    // Several times its time to live: it would be gone.
+    await clock.advance(200);
     expect(server.backend.cleaned).toEqual([]);
     socket.destroy();
-    await expect.poll(() => server.backend.cleaned).toEqual([server.sessionId]);
+    await expect.poll(() => clock.advance(200).then(() => server.backend.cleaned)).toEqual([server.sessionId]);
   });
 
   it("needs its ticket, and D01: is for no foreign page", async () => {
