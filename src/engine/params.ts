@@ -3,6 +3,7 @@ import { type ErrorName, ToolyardError } from "../core/errors.ts";
 import type { CatalogEntry } from "./catalog.ts";
 import { describeIssue as describePlain, isMissing, toIssues } from "../core/issues.ts";
 import { nearNames } from "../core/near-names.ts";
+import { withoutUnsaidNulls } from "./unsaid-nulls.ts";
 
 /** What the known implementation injects; its clients may send them along, and they must not pass for the server's own. */
 const RESERVED = ["worker_id", "session_id", "session_info", "trace_id"] as const;
@@ -22,7 +23,7 @@ export function parseParams(entry: CatalogEntry, params: Readonly<Record<string,
   const own = withoutReserved(schema, params);
   let parsed = schema.safeParse(own);
   if (parsed.success) return parsed.data;
-  const said = withoutNulls(schema, own, parsed.error.issues);
+  const said = withoutUnsaidNulls(schema, own);
   if (said !== own) parsed = schema.safeParse(said);
   if (parsed.success) return parsed.data;
   const issues = toIssues(parsed.error, (issue) => describeIssue(issue, schema));
@@ -41,22 +42,6 @@ function withoutReserved(
   const forged = RESERVED.filter((key) => key in params && !(key in own));
   if (forged.length === 0) return params;
   return Object.fromEntries(Object.entries(params).filter(([key]) => !forged.some((reserved) => reserved === key)));
-}
-
-/** Leaves out the nulls that are refused and stand for what may be left out: other languages, and models, say so in this way. */
-function withoutNulls(
-  schema: z.ZodType,
-  params: Readonly<Record<string, unknown>>,
-  issues: readonly z.core.$ZodIssue[],
-): Readonly<Record<string, unknown>> {
-  if (!(schema instanceof z.ZodObject)) return params;
-  const refused = new Set(issues.map(({ path }) => path[0]));
-  const isUnsaid = (key: string) => {
-    const field: unknown = params[key] === null && refused.has(key) ? schema.shape[key] : undefined;
-    return field instanceof z.ZodType && field.safeParse(undefined).success;
-  };
-  const kept = Object.entries(params).filter(([key]) => !isUnsaid(key));
-  return kept.length === Object.keys(params).length ? params : Object.fromEntries(kept);
 }
 
 function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {

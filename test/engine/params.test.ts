@@ -14,6 +14,12 @@ class Forms extends Backend {
       size: z.int().max(10).default(3),
       side: z.enum(["left", "right"]).optional(),
       label: z.string().nullable().default("none"),
+      options: z
+        .strictObject({ depth: z.int().optional(), filter: z.record(z.string(), z.string()).optional() })
+        .optional(),
+      lines: z
+        .array(z.union([z.string(), z.strictObject({ text: z.string(), size: z.int().default(1), any: z.unknown() })]))
+        .optional(),
     }),
   })
   fill(form: unknown) {
@@ -63,6 +69,27 @@ describe("a call's params", () => {
     expect(wrong).toMatchObject({ ok: false, error: { error: "invalid_type" } });
     expect(wrong.ok ? "" : wrong.error.message).not.toContain("side");
     expect(await call("forms:bare", { more: null })).toMatchObject({ ok: false, error: { error: "invalid_input" } });
+  });
+
+  it("may hold nulls in objects that mean nothing said; in lists and records a null is a value", async () => {
+    const form = {
+      name: "a",
+      options: { depth: null, filter: null },
+      lines: [{ text: "b", size: null, any: null }, "c"],
+    };
+    expect(await call("forms:fill", form)).toMatchObject({
+      ok: true,
+      data: { options: {}, lines: [{ text: "b", size: 1, any: null }, "c"] },
+    });
+    for (const wrong of [
+      { options: { filter: { key: null } } },
+      { lines: [null] },
+      { lines: [{ text: null }] },
+      { options: { depth: null, other: null } },
+    ]) {
+      // oxlint-disable-next-line no-await-in-loop
+      expect(await call("forms:fill", { name: "a", ...wrong }), JSON.stringify(wrong)).toMatchObject({ ok: false });
+    }
   });
 
   it("lose what the known clients send along, unless the tool asks for it", async () => {
