@@ -30,6 +30,10 @@ async function startToolyard(): Promise<string> {
   const { openStore } = await import("../dist/store/open-store.js");
   const { defaultLimits } = await import("../dist/engine/limits.js");
   const { defaultHttpLimits } = await import("../dist/server/http-limits.js");
+  const { boundYoungSpace } = await import("../dist/cli/young-space.js");
+
+  // As `toolyard serve` does.
+  boundYoungSpace();
 
   class Echo extends Backend {
     readonly resource = "bench";

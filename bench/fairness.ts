@@ -2,7 +2,7 @@
 import { fork } from "node:child_process";
 import type { EngineLimits } from "../src/engine/limits.ts";
 import { sendCrowd } from "./crowd.ts";
-import { startHeldServer } from "./held-process.ts";
+import { type HeldStatus, startHeldServer } from "./held-process.ts";
 import { median, percentile } from "./load.ts";
 import type { PoliteOrder } from "./polite-client.ts";
 import { printTable } from "./table.ts";
@@ -31,7 +31,7 @@ interface Comparison {
   readonly beside: readonly number[];
   readonly queued: string;
   readonly lost: number;
-  readonly turnsMs: readonly number[];
+  readonly after: HeldStatus;
 }
 
 async function compare(limits: Partial<EngineLimits>): Promise<Comparison> {
@@ -61,7 +61,7 @@ async function compare(limits: Partial<EngineLimits>): Promise<Comparison> {
   client.disconnect();
   const answers = await Promise.all(answering);
   const lost = answers.filter(({ status }) => status !== 200).length;
-  return { alone, beside, queued: `${before.queued} → ${after.queued}`, lost, turnsMs: after.turnsMs };
+  return { alone, beside, queued: `${before.queued} → ${after.queued}`, lost, after };
 }
 
 const wanted = process.env["FAIRNESS_ONLY"];
@@ -82,13 +82,13 @@ for (const { name, limits, figure, repeats } of WORKS.filter((work) => wanted ==
     "p50 ratio": middle((run) => percentile(run.beside, 50) / percentile(run.alone, 50)).toFixed(2),
     "p99 ratio, median": median(ratios).toFixed(2),
     "least / most": `${Math.min(...ratios).toFixed(2)} / ${Math.max(...ratios).toFixed(2)}`,
-    "server CPU in one turn, p50 / p99 / most, ms": [
-      middle((run) => percentile(run.turnsMs, 50)),
-      middle((run) => percentile(run.turnsMs, 99)),
-      middle((run) => Math.max(...run.turnsMs)),
+    "server's event loop late, p99 / most, ms": [
+      middle(({ after }) => after.lateMs[0]),
+      middle(({ after }) => after.lateMs[1]),
     ]
-      .map((turnMs) => turnMs.toFixed(1))
+      .map((lateMs) => lateMs.toFixed(1))
       .join(" / "),
+    "longest GC pause, ms": middle(({ after }) => after.longestPauseMs).toFixed(1),
     figure,
     "greedy lost": runs.reduce((sum, run) => sum + run.lost, 0),
   });

@@ -10,16 +10,24 @@ export interface HeldStatus {
   readonly queued: number;
   /** Resident bytes of its process. */
   readonly rss: number;
+  /** Bytes of its heap that are in use, garbage that is not yet collected included. */
+  readonly heapUsed: number;
+  /** Bytes outside the heap that objects in it own: buffers, mostly. */
+  readonly external: number;
+  /** Resident bytes of the heap's space for new objects. */
+  readonly young: number;
   /** Processor time of its process since its start, all threads. */
   readonly cpuMs: number;
-  /** With `unwatch`: processor time of the main thread in each turn of its event loop that did something since `watch`. */
-  readonly turnsMs: readonly number[];
+  /** How late its event loop was since `watch`: the 99th percentile, and the most. */
+  readonly lateMs: readonly [number, number];
+  /** The longest time that a garbage collection stopped it since `watch`. */
+  readonly longestPauseMs: number;
 }
 
 /** The load benchmarks' server, in a process of its own. */
 export interface HeldServer extends AsyncDisposable {
   readonly url: string;
-  /** `close` holds the calls to come, `open` lets those that are held go; between `watch` and `unwatch` turns are measured. */
+  /** `close` holds the calls to come, `open` lets those that are held go; between `watch` and `unwatch` the event loop is measured. */
   tell(message: "status" | "open" | "close" | "watch" | "unwatch"): Promise<HeldStatus>;
   /** Resolves once this many calls run or wait. */
   holds(count: number): Promise<HeldStatus>;

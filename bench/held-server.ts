@@ -1,5 +1,7 @@
 // The server of the load benchmarks in a process of its own: a tool that takes a while, once it is let go.
+import { monitorEventLoopDelay, PerformanceObserver } from "node:perf_hooks";
 import { setTimeout as pause } from "node:timers/promises";
+import { getHeapSpaceStatistics } from "node:v8";
 import { z } from "zod";
 
 const { Backend, tool } = await import("../dist/index.js");
@@ -8,6 +10,10 @@ const { createLogger } = await import("../dist/log/logger.js");
 const { openStore } = await import("../dist/store/open-store.js");
 const { defaultLimits } = await import("../dist/engine/limits.js");
 const { defaultHttpLimits } = await import("../dist/server/http-limits.js");
+const { boundYoungSpace } = await import("../dist/cli/young-space.js");
+
+// As `toolyard serve` does.
+boundYoungSpace();
 
 let gate = Promise.withResolvers<void>();
 gate.resolve();
@@ -36,34 +42,37 @@ const server = await startServer({
   info: { title: "bench", description: "", version: "0" },
   configDir: ".",
 });
-/** Processor time of the main thread in each turn of the event loop that did something, since it was asked for. */
-const turnsMs: number[] = [];
-let watching = false;
-function watchTurns(last: number): void {
-  const { user, system } = process.threadCpuUsage();
-  const now = (user + system) / 1000;
-  if (now - last > IDLE_TURN_MS) turnsMs.push(now - last);
-  if (watching) setImmediate(watchTurns, now);
-}
-const IDLE_TURN_MS = 0.2;
+/** How late the event loop was, and how long its garbage collections stopped it, while somebody watched. */
+const late = monitorEventLoopDelay({ resolution: 1 });
+const pausesMs: number[] = [];
+new PerformanceObserver((list) => pausesMs.push(...list.getEntries().map(({ duration }) => duration))).observe({
+  entryTypes: ["gc"],
+});
+const NS_PER_MS = 1e6;
 
 process.on("message", (message) => {
   if (message === "watch") {
-    watching = true;
-    turnsMs.length = 0;
-    setImmediate(() => watchTurns(Number.POSITIVE_INFINITY));
+    late.reset();
+    late.enable();
+    pausesMs.length = 0;
   }
-  if (message === "unwatch") watching = false;
+  if (message === "unwatch") late.disable();
   if (message === "open") gate.resolve();
   if (message === "close") gate = Promise.withResolvers<void>();
   const { running, queued } = server.engine.admission.report();
   const { user, system } = process.cpuUsage();
+  const { rss, heapUsed, external } = process.memoryUsage();
+  const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === "new_space");
   process.send?.({
     running,
     queued,
-    rss: process.memoryUsage.rss(),
+    rss,
+    heapUsed,
+    external,
+    young: young?.physical_space_size ?? 0,
     cpuMs: (user + system) / 1000,
-    turnsMs: message === "unwatch" ? turnsMs : [],
+    lateMs: [late.percentile(99) / NS_PER_MS, late.max / NS_PER_MS],
+    longestPauseMs: Math.max(0, ...pausesMs),
   });
 });
 process.on("disconnect", () => process.exit(0));

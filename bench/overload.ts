@@ -1,6 +1,6 @@
 // Benchmark: ten times what the server can do for 60 s: goodput against its own peak in the same run, memory, losses.
 import { Agent, request } from "node:http";
-import { startHeldServer } from "./held-process.ts";
+import { type HeldStatus, startHeldServer } from "./held-process.ts";
 import { median, percentile } from "./load.ts";
 import { printTable } from "./table.ts";
 
@@ -110,8 +110,7 @@ const peak = await measurePeak(`${server.url}/execute`, peakTally);
 const idle = await server.tell("status");
 
 const tally = newTally();
-const rss: number[] = [];
-const queued: number[] = [];
+const samples: HeldStatus[] = [];
 let asking = false;
 let ticks = 0;
 const sample = () => {
@@ -120,8 +119,7 @@ const sample = () => {
   asking = true;
   void server.tell("status").then((status) => {
     asking = false;
-    rss.push(status.rss);
-    queued.push(status.queued + status.running);
+    samples.push(status);
   });
 };
 const senderBefore = process.cpuUsage();
@@ -133,7 +131,12 @@ const after = await server.tell("status");
 agent.destroy();
 
 const goodput = tally.served / seconds;
-const quarter = Math.max(1, Math.floor(rss.length / 4));
+const quarter = Math.max(1, Math.floor(samples.length / 4));
+/** The median of each quarter of the time: what grows for ever is seen to. */
+const byQuarter = (field: "rss" | "young" | "heapUsed" | "external") =>
+  [[idle], ...[0, 1, 2, 3].map((index) => samples.slice(index * quarter, (index + 1) * quarter))]
+    .map((part) => (median(part.map((status) => status[field])) / MIB).toFixed(0))
+    .join(" / ");
 const ms = (values: readonly number[]) => `${percentile(values, 50).toFixed(1)} / ${percentile(values, 99).toFixed(1)}`;
 printTable(
   `overload: ${(tally.sent / seconds / peak).toFixed(1)} times the capacity of ${LIMITS.maxConcurrentCalls} slots for ${SECONDS} s`,
@@ -146,15 +149,16 @@ printTable(
     { what: "lost", value: tally.lost, figure: "0" },
     { what: "refused without Retry-After", value: tally.withoutRetryAfter, figure: "0" },
     { what: "Retry-After, s", value: [...tally.retryAfter].toSorted((a, b) => a - b).join(", "), figure: "" },
-    { what: "running and queued, at most", value: Math.max(...queued), figure: `≤ ${16 + LIMITS.maxQueuedCalls}` },
-    { what: "left behind", value: after.running + after.queued, figure: "0" },
     {
-      what: "RSS before / first quarter / last quarter, MiB",
-      value: [idle.rss, median(rss.slice(0, quarter)), median(rss.slice(-quarter))]
-        .map((bytes) => (bytes / MIB).toFixed(0))
-        .join(" / "),
-      figure: "",
+      what: "running and queued, at most",
+      value: Math.max(...samples.map(({ queued, running }) => queued + running)),
+      figure: `≤ ${16 + LIMITS.maxQueuedCalls}`,
     },
+    { what: "left behind", value: after.running + after.queued, figure: "0" },
+    { what: "RSS before / in each quarter, MiB", value: byQuarter("rss"), figure: "" },
+    { what: "of it the heap's space for new objects, MiB", value: byQuarter("young"), figure: "" },
+    { what: "heap in use, garbage included, MiB", value: byQuarter("heapUsed"), figure: "" },
+    { what: "buffers and the like outside the heap, MiB", value: byQuarter("external"), figure: "" },
     {
       what: "processor time of the server / of the sender, per second",
       value: [after.cpuMs - idle.cpuMs, sender.user / 1000 + sender.system / 1000]

@@ -3,6 +3,7 @@ import type { Toolyard } from "../main.ts";
 import type { ServerLogger } from "../log/logger.ts";
 import { type Command, CommandError, parseFlags, parseNumber, type Terminal, UsageError } from "./command.ts";
 import { loadNamedConfig } from "./config-flag.ts";
+import { boundYoungSpace } from "./young-space.ts";
 
 const DEFAULT_DATA_DIR = ".toolyard";
 
@@ -33,6 +34,7 @@ Flags win over the config. It logs to standard error, one line of JSON per event
     });
     const port = parseNumber("port", values.port, { min: 0, max: 65_535, integer: true });
     const level = parseLevel(values["log-level"]);
+    boundYoungSpace();
     const shutdown = new Shutdown();
     const { config, dir } = await loadNamedConfig(values.config, terminal);
     const { createLogger } = await import("../log/logger.ts");
