@@ -41,6 +41,10 @@ function grow(): void {
   const grown = young;
   young = [];
   const now = performance.now();
+  // What a held-up loop made overdue is set for the same moment, and woken in the order in which it is set.
+  if (grown.some(({ dueAt }) => dueAt !== undefined && dueAt <= now)) {
+    grown.sort((one, other) => (one.dueAt ?? MAX_DELAY_MS + now) - (other.dueAt ?? MAX_DELAY_MS + now));
+  }
   for (const waiting of grown) {
     if (waiting.callback === undefined) continue;
     const { delayMs, dueAt } = waiting;
