@@ -50,7 +50,9 @@ export function normalizeHost(host: string): string | null {
   if (host === "" || /[/\\@?#\s]/.test(host)) return null;
   try {
     const { hostname } = new URL(`http://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}/`);
-    return hostname.endsWith(".") ? hostname.slice(0, -1) : hostname;
+    const name = hostname.endsWith(".") ? hostname.slice(0, -1) : hostname;
+    // URLs take "." and "a.." for hosts, which are nobody's.
+    return name === "" || name.endsWith(".") ? null : name;
   } catch {
     return null;
   }

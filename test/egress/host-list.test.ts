@@ -68,8 +68,9 @@ describe("host list", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const name = normalizeHost(text);
-        if (name !== null) expect(normalizeHost(name)).toBe(name.endsWith(".") ? name.slice(0, -1) : name);
+        if (name !== null) expect(normalizeHost(name)).toBe(name);
       }),
+      { examples: [["."], [".."]] },
     );
   });
 });
