@@ -354,8 +354,12 @@ export function describeFiles(name: string, create: () => SandboxRuntime): void 
     });
 
     it("goes on when user code killed what touches files", async () => {
-      await shell("kill -9 -1");
-      expect(await read("small")).toBe("fits");
+      for (let time = 0; time < 10; time += 1) {
+        // oxlint-disable-next-line no-await-in-loop -- what was killed is asked for at once, perhaps before it is dead
+        await shell("kill -9 -1");
+        // oxlint-disable-next-line no-await-in-loop
+        expect(await read("small")).toBe("fits");
+      }
     });
   });
 }

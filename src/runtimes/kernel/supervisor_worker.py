@@ -25,8 +25,11 @@ LONG = {
     "files.archive",
     "files.extract",
 }
+# What changes nothing, so that it may be done again.
+REPEATABLE = {"files.stat", "files.read"}
 # Seconds from a stop until a worker that does not heed it is killed; a regular expression may keep it from everything.
 STOP_AFTER = 0.5
+KILLED = "the process that touches files was killed"
 
 
 class Worker:
@@ -35,7 +38,10 @@ class Worker:
         self.live = {}
         # Of those that live, the ones that the host wants no more.
         self.stopping = set()
+        # Of those that live, the ones of which the host has heard something, or which were begun again already.
+        self.begun = set()
         self.dead = False
+        self.killed = False
         self.decoder = Decoder(binary=True)
         ours, theirs = socket.socketpair()
         try:
@@ -78,6 +84,7 @@ class Worker:
                 operation = self.live.get(message if isinstance(message, int) else message["r"])
                 if operation is None or operation.ended:
                     continue
+                self.begun.add(operation.number)
                 self.owner.send_frame(frame)
                 if not isinstance(message, int) and message["t"] == "re":
                     self.end(operation)
@@ -89,11 +96,13 @@ class Worker:
         operation.owner.forget(operation)
         self.live.pop(operation.number, None)
         self.stopping.discard(operation.number)
+        self.begun.discard(operation.number)
         operation.on_end()
 
     def kill(self):
         # Its number may be another's by now.
         if not self.dead and self.pid in self.owner.processes.others:
+            self.killed = True
             self.owner.processes.kill_tree(self.pid)
 
     def on_death(self):
@@ -105,8 +114,11 @@ class Worker:
         for operation in list(self.live.values()):
             if operation.number in self.stopping:
                 operation.fail(Failure("cancelled", "it was cancelled"))
+            elif not self.killed and operation.name in REPEATABLE and operation.number not in self.begun:
+                # User code killed us just as it was asked for, and a process dies in its own time.
+                self.owner.begin_again(operation)
             else:
-                operation.fail(Failure("execution_error", "the process that touches files was killed"))
+                operation.fail(Failure("execution_error", KILLED))
         self.live.clear()
 
 
@@ -135,6 +147,16 @@ class Workers:
         if self.shared is None:
             self.shared = Worker(self)
         self.begin(self.shared, operation)
+
+    def begin_again(self, operation):
+        if operation.ended:
+            return
+        try:
+            self.begin_short(operation, operation.args)
+        except (Failure, OSError):
+            operation.fail(Failure("execution_error", KILLED))
+        else:
+            self.shared.begun.add(operation.number)
 
     def begin_long(self, operation, args):
         if args.get("small") is True:
