@@ -7,9 +7,9 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
 const root = new URL("../../", import.meta.url);
-const entry = new URL("src/index.ts", root).href;
+const entry = new URL("dist/index.js", root).href;
 
-/** Writes a page's snippets as modules and a program that runs them one after another on one server. */
+/** Writes a page's snippets as modules and a program that runs them one after another on one server of the build. */
 function writeProgram(page: string, folder: string): string {
   const text = readFileSync(new URL(page, root), "utf8").replaceAll('"toolyard"', JSON.stringify(entry));
   const snippets = [...text.matchAll(/```ts\n(.*?)```/gs)].flatMap((match) => match[1] ?? []);
@@ -39,7 +39,6 @@ test.each(Object.entries(PAGES))(
       const program = writeProgram(page, folder);
       const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", program], {
         cwd: fileURLToPath(root),
-        env: { ...process.env, TSX_TSCONFIG_PATH: fileURLToPath(new URL("tsconfig.json", root)) },
       });
       for (const text of expected) expect(stdout).toContain(text);
     } finally {

@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
 import * as http from "node:http";
+import { connect } from "node:net";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type SseMessage, SseParser } from "../../src/client/sse-parser.ts";
@@ -9,12 +11,15 @@ import type { StoredEvent } from "../../src/core/store.ts";
 import { locateCursor } from "../../src/server/event-cursor.ts";
 import { Gate } from "../kit/gate.ts";
 import { ManualClock, settle } from "../kit/manual-clock.ts";
+import { statusOf } from "../kit/raw-http.ts";
 import { ScriptedBackend, type Script } from "../kit/scripted-backend.ts";
 import { testServer, type TestServer, type TestServerOptions } from "../kit/test-server.ts";
 
 async function start(script: Script = () => ({ done: true }), options: TestServerOptions = {}): Promise<TestServer> {
   const backend = new ScriptedBackend({ sessions: true, concurrency: "parallel", script });
-  const server = await testServer({ backends: [backend], ...options });
+  // What a busy machine does to the loop is no event that these tests are about.
+  const limits = { loopLagMs: Number.MAX_SAFE_INTEGER, ...options.limits };
+  const server = await testServer({ backends: [backend], ...options, limits });
   onTestFinished(() => server[Symbol.asyncDispose]());
   return server;
 }
@@ -469,13 +474,17 @@ describe("the event log over HTTP", () => {
 
   it("lets 1,000 readers come and go and keeps nothing of them", async () => {
     const server = await start();
-    const gone = new AbortController();
+    const sockets = Array.from({ length: 1_000 }, () => connect(server.port, "127.0.0.1"));
     const opened = await Promise.all(
-      Array.from({ length: 1_000 }, () => fetch(`${server.url}/api/v1/events`, { signal: gone.signal })),
+      sockets.map(async (socket) => {
+        socket.setEncoding("latin1").write("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        const [head] = await once(socket, "data");
+        return statusOf(head);
+      }),
     );
-    expect(opened.every(({ status }) => status === 200)).toBe(true);
+    expect(opened.every((status) => status === 200)).toBe(true);
     expect(server.engine.log.watcherCount).toBe(1_000);
-    gone.abort();
+    for (const socket of sockets) socket.destroy();
     while (server.engine.log.watcherCount > 0) await new Promise((resolve) => setTimeout(resolve, 5));
   });
 
