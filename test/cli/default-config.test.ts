@@ -3,7 +3,8 @@ import { expect, it, onTestFinished } from "vitest";
 import { startCli } from "./cli-process.ts";
 
 // Whoever runs the tests may have keys.
-const env = { SERPER_API_KEY: "", TAVILY_API_KEY: "", BRAVE_API_KEY: "", SEARXNG_URL: "" };
+const keys = { SERPER_API_KEY: "", TAVILY_API_KEY: "", BRAVE_API_KEY: "", SEARXNG_URL: "" };
+const env = { ...keys, TOOLYARD_SEEDS: "", TOOLYARD_DATABASES: "" };
 
 it("serves without a config what the README lists, and what lacks a key says so alone", async () => {
   const server = startCli(["serve", "--port", "0", "--ephemeral"], { env });
@@ -19,9 +20,7 @@ it("serves without a config what the README lists, and what lacks a key says so 
   const listed = JSON.stringify(await (await fetch(`${url}/api/v1/tools`)).json());
   const readme = await readFile(new URL("../../README.md", import.meta.url), "utf8");
   const table = readme.split("\n").filter((line) => /^\|.*\|.*\|.*\|$/.test(line) && /`[a-z0-9]+:[a-z_*]+`/.test(line));
-  const named = table.flatMap((line) =>
-    [...line.matchAll(/`((?!text2sql)[a-z0-9]+:[a-z_]+)`/g)].map(([, name]) => name),
-  );
+  const named = table.flatMap((line) => [...line.matchAll(/`([a-z0-9]+:[a-z_]+)`/g)].map(([, name]) => name));
   expect(named.length).toBeGreaterThan(15);
   for (const name of named) expect(listed).toContain(`"${name}"`);
 
@@ -34,5 +33,10 @@ it("serves without a config what the README lists, and what lacks a key says so 
   });
   expect(await call("web:fetch", { url: "http://127.0.0.1:1/" })).toMatchObject({ meta: { error: "address_refused" } });
   expect(await call("web:search", { query: "copper" })).toMatchObject({ meta: { error: "api_key_missing" } });
-  expect(await call("ds:inspect_data", {})).toMatchObject({ meta: { error: "invalid_input" } });
+  expect(await call("text2sql:list_databases", {})).toMatchObject({
+    data: { databases: [], note: expect.any(String) },
+  });
+  // Of a sandbox that is empty; where the only runtime has no files it says so.
+  const { data, meta } = await call("ds:inspect_data", {});
+  expect([[], "runtime_unavailable"]).toContainEqual(data?.files ?? meta.error);
 });

@@ -29,6 +29,8 @@ import {
 
 const JOBS = new URL(`./jobs/jobs${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 const GRACE_MS = 1_000;
+/** DuckDB holds a hundred megabytes when it rests. */
+const IDLE_MS = 300_000;
 const MIB = 1 << 20;
 const NO_FILES = {
   seed: "No data files found.",
@@ -60,7 +62,7 @@ export default class DsBackend extends Backend {
     this.#sources = new FileSources(this.#config);
     const { enable_llm_summary: enabled, model } = this.#config;
     this.#summarizer = enabled && model !== undefined ? setup.openChatModel?.(model) : undefined;
-    this.#pool = new ProcessPool({ module: JOBS, maxProcesses: this.#config.processes });
+    this.#pool = new ProcessPool({ module: JOBS, maxProcesses: this.#config.processes, idleMs: IDLE_MS });
   }
 
   override async warmup(): Promise<void> {

@@ -7,7 +7,11 @@ const Limit = (maximum: number) => z.int().min(1).max(maximum);
 export const DsConfig = z
   .strictObject({
     /** Folders that data may be read from; `seed_path` names one of them, or a folder in one. */
-    folders: z.array(z.string().min(1)).default([]),
+    folders: z
+      .array(z.string())
+      .default([])
+      // One that is empty is that of a variable which nobody set.
+      .transform((folders) => folders.filter((folder) => folder !== "")),
     /** The name that the code backend is mounted under, in whose sessions python runs. */
     sandbox: z.string().min(1).default("code"),
     /** Files that one inspection describes. */

@@ -6,7 +6,7 @@ import { ProcessPool } from "../../processes/process-pool.ts";
 import type { JobResult } from "../../processes/job-process.ts";
 import type { CollectedRows } from "../../query/row-collector.ts";
 import { Text2SqlConfig } from "./config.ts";
-import { Databases, sizeOf } from "./databases.ts";
+import { Databases, NO_DATABASES, sizeOf } from "./databases.ts";
 import type { FoundSchema, FoundScore, jobs } from "./engines/jobs.ts";
 import type { NamedTable, Target } from "./engines/reader.ts";
 import {
@@ -24,6 +24,8 @@ import {
 const JOBS = new URL(`./engines/jobs${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 /** What an engine may take to hear that it is to stop; SQLite cannot hear it. */
 const GRACE_MS: Readonly<Record<Target["engine"], number>> = { sqlite: 0, duckdb: 1_000, postgres: 3_000 };
+
+const IDLE_MS = 300_000;
 
 /** What the known implementation's documentation calls `sql:*`; its code has them as we do. */
 const KNOWN_AS_SQL = ["list_databases", "get_schema", "execute"] as const;
@@ -50,7 +52,7 @@ export default class Text2SqlBackend extends Backend {
     // A wrong config is reported by whoever checks it against the schema, with the file and the key.
     this.#config = Text2SqlConfig.safeParse(setup.config).data ?? Text2SqlConfig.parse({});
     this.#databases = new Databases(this.#config);
-    this.#pool = new ProcessPool({ module: JOBS, maxProcesses: this.#config.processes });
+    this.#pool = new ProcessPool({ module: JOBS, maxProcesses: this.#config.processes, idleMs: IDLE_MS });
   }
 
   override tools(): ReadonlyMap<string, BoundTool> {
@@ -83,7 +85,7 @@ export default class Text2SqlBackend extends Backend {
     const details = await Promise.all(
       found.map(async ([db_id, target]) => ({ db_id, engine: target.engine, size_bytes: await sizeOf(target) })),
     );
-    return { databases: found.map(([id]) => id), details };
+    return { databases: found.map(([id]) => id), details, ...(found.length === 0 && { note: NO_DATABASES }) };
   }
 
   @tool({

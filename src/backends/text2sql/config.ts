@@ -23,7 +23,11 @@ export const Text2SqlConfig = z.strictObject({
   /** The known config's other name for `databases`. */
   db_paths: Databases.optional(),
   /** Folders whose database files are served under their names, also those in a folder of their own name, as BIRD has them. */
-  folders: z.array(z.string().min(1)).default([]),
+  folders: z
+    .array(z.string())
+    .default([])
+    // One that is empty is that of a variable which nobody set.
+    .transform((folders) => folders.filter((folder) => folder !== "")),
   /** Rows of an answer when the call does not say. */
   default_rows: Limit(100_000).default(100),
   max_rows: Limit(1_000_000).default(10_000),

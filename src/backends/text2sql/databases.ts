@@ -12,6 +12,10 @@ const ENGINES: Readonly<Record<string, "sqlite" | "duckdb">> = {
   ".duckdb": "duckdb",
 };
 
+/** How to have databases served, for whoever finds none. */
+export const NO_DATABASES =
+  "The server serves no databases. Its config names them in `databases` and `folders` of the text2sql backend; with the default config, set TOOLYARD_DATABASES to a folder of .sqlite, .db and .duckdb files before it starts.";
+
 /** What the configuration serves, by id. */
 export class Databases {
   readonly #named: ReadonlyMap<string, Target>;
@@ -35,9 +39,9 @@ export class Databases {
     if (target === undefined) {
       const known = [...(await this.list()).keys()];
       const near = nearNames(id, known);
+      const others = known.length === 0 ? NO_DATABASES : "text2sql:list_databases lists those that there are.";
       throw new ToolyardError("unknown_name", `there is no database "${id}"`, {
-        suggestion:
-          near.length > 0 ? `Did you mean ${near.join(", ")}?` : "text2sql:list_databases lists those that there are.",
+        suggestion: near.length > 0 ? `Did you mean ${near.join(", ")}?` : others,
       });
     }
     if (target.engine !== "postgres" && (await sizeOf(target)) === null) {

@@ -17,6 +17,7 @@ export const ListDatabasesResult = z.object({
       size_bytes: z.number().nullable().describe("Of its file; null for one on a server."),
     }),
   ),
+  note: z.string().optional().describe("How to have databases served, where there are none."),
 });
 export type ListDatabasesResult = z.infer<typeof ListDatabasesResult>;
 

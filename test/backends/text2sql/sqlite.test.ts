@@ -193,6 +193,17 @@ describe("the databases", () => {
     expect(await ask("gone")).toMatchObject({ failed: "dependency_failed", outcome: "infra_error" });
   });
 
+  it("may be none: then it is said how to have some, where the config's variable is not set", async () => {
+    const { call } = await openServer({ folders: [""] });
+    expect(await call("text2sql:list_databases")).toMatchObject({
+      ...{ outcome: "ok", databases: [], details: [] },
+      note: expect.stringContaining("TOOLYARD_DATABASES"),
+    });
+    expect(await call("text2sql:execute", { db_id: "shop", query: "SELECT 1" })).toMatchObject({
+      failed: "unknown_name",
+    });
+  });
+
   it("that are none are told as such, without the machine's paths", async () => {
     const folder = await makeFolder();
     writeFileSync(join(folder, "bad.sqlite"), "this is no database, and long enough to be looked at by anybody");
