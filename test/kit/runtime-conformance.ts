@@ -51,7 +51,8 @@ export function run(
   code: string,
   options: Partial<ExecutionHooks> & { readonly deadlineMs?: number } = {},
 ): Promise<Execution> {
-  const { deadlineMs = 10_000, ...hooks } = options;
+  // No bound of the product: what a busy machine may take for the longest of these runs.
+  const { deadlineMs = 30_000, ...hooks } = options;
   return kernel.run({ code, deadlineMs }, { signal: never, ...hooks });
 }
 

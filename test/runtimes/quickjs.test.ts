@@ -250,6 +250,6 @@ describe("quickjs processes", () => {
     const pids = String(line).trim().split(" ").map(Number);
     expect(pids.length).toBeGreaterThan(0);
     server.kill("SIGKILL");
-    await expect.poll(() => pids.filter(isRunning), { timeout: 5000 }).toEqual([]);
+    await expect.poll(() => pids.filter(isRunning)).toEqual([]);
   });
 });
