@@ -13,6 +13,14 @@ test("every tool of the shared backends is an action of the typed client", () =>
   expectTypeOf<Without<"web">>().toEqualTypeOf<
     "search" | "visit" | "image_search" | "reverse_image_search" | "fetch"
   >();
+  expectTypeOf<Without<"browser">>().toEqualTypeOf<
+    | ("navigate" | "render" | "back" | "forward" | "reload" | "wait_for")
+    | ("tabs" | "new_tab" | "select_tab" | "close_tab")
+    | ("click" | "hover" | "fill" | "press" | "scroll" | "upload")
+    | ("snapshot" | "text" | "markdown" | "screenshot" | "evaluate")
+    | ("cookies" | "set_cookies" | "clear_cookies" | "save_state" | "load_state")
+    | ("downloads" | "read_download" | "console" | "network")
+  >();
   expectTypeOf<Without<"doc">>().toEqualTypeOf<"ingest" | "search" | "read" | "list" | "delete">();
   expectTypeOf<Without<"ds">>().toEqualTypeOf<"inspect_data" | "read_csv" | "query" | "run_python">();
   expectTypeOf<Without<"text2sql">>().toEqualTypeOf<

@@ -91,7 +91,10 @@ const LOOK_MS = 50;
 
 export async function stateOf(tab: Tab): Promise<z.infer<typeof PageState>> {
   // A page that is on its way elsewhere has none for a moment.
-  const title = await tab.page.title().catch(() => "");
+  const title = await tab.protocol
+    .send("Runtime.evaluate", { expression: "document.title", returnByValue: true })
+    .then(({ result }) => (typeof result.value === "string" ? result.value : ""))
+    .catch(() => "");
   return { tab: tab.id, url: tab.page.url(), title: title.slice(0, MAX_TITLE) };
 }
 

@@ -1,3 +1,5 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import BrowserBackend from "../../../src/backends/browser/backend.ts";
 import { systemClock } from "../../../src/core/clock.ts";
@@ -45,6 +47,35 @@ describe.skipIf(missing !== null)("a browser in a container", () => {
     const { HostConfig: host } = await docker.getContainer(container?.Id ?? "").inspect();
     expect(host).toMatchObject({ NetworkMode: "none", ReadonlyRootfs: true, CapDrop: ["ALL"], Privileged: false });
     await server.post("/api/v1/session/destroy", { worker_id: "w1", resource_type: "browser" });
+    await expect.poll(() => deployment.containers()).toEqual([]);
+  });
+
+  it("F01: is taken up, with its tabs, by the server after one that was killed", async () => {
+    await using deployment = await openDeployment();
+    const child = fork(new URL("../../kit/browser-crash-process.ts", import.meta.url), {
+      execArgv: ["--import", "tsx"],
+      env: { ...process.env, CRASH: JSON.stringify({ stateFolder: deployment.stateFolder }) },
+    });
+    const ended = once(child, "exit");
+    const early = ended.then(() => Promise.reject(new Error("the process ended before it was killed")));
+    early.catch(() => undefined);
+    const [handle] = await Promise.race([once(child, "message"), early]);
+    child.kill("SIGKILL");
+    await ended;
+    const runtimes = createRuntimeSelector({ order: ["docker"], runtimes: [deployment.runtime()] });
+    const backend = new BrowserBackend({ config: { network: "none" }, runtimes });
+    const { signal } = new AbortController();
+    const context = { resource: "browser", logger: recordingLogger(), signal };
+    const session = { id: "s", name: "browser_w_001", workerId: "w", tenant: "t", resource: "browser", config: {} };
+    expect(await backend.adopt({ ...session, data: { runtime: "docker", handle: "no such" } }, context)).toBeNull();
+    const data = await backend.adopt({ ...session, data: handle }, context);
+    if (data === null)
+      throw new Error(
+        `the browser is lost: ${JSON.stringify(context.logger.lines.map(({ facts }) => String(facts["err"])))}`,
+      );
+    const { tabs } = Object(await data.run("tabs", {}, signal));
+    expect(tabs.map(({ title }: { title: string }) => title).toSorted()).toEqual(["", "Kept"]);
+    await backend.cleanup({ ...session, data });
     await expect.poll(() => deployment.containers()).toEqual([]);
   });
 });

@@ -9,6 +9,7 @@ const hit = { title: "Copper", url: PAGE, snippet: "It conducts.", date: null, s
 /** Doubles of the providers' HTTP APIs, after their documentation; none of this was answered by the real ones. */
 const PROVIDERS = {
   serper: {
+    page: 2,
     answer: () => ({
       searchParameters: { q: "copper", type: "search", engine: "google" },
       answerBox: { title: "Copper", answer: "A metal" },
@@ -26,6 +27,7 @@ const PROVIDERS = {
     found: { results: [{ rank: 1, ...hit, date: "2 days ago" }], answer: "A metal", related: ["copper price"] },
   },
   tavily: {
+    page: 1,
     answer: () => ({
       query: "copper",
       answer: "A metal",
@@ -43,6 +45,7 @@ const PROVIDERS = {
     found: { results: [{ rank: 1, ...hit }], answer: "A metal", related: [] },
   },
   brave: {
+    page: 2,
     answer: () => ({
       type: "search",
       query: { original: "copper", more_results_available: true },
@@ -81,6 +84,7 @@ const PROVIDERS = {
     },
   },
   searxng: {
+    page: 2,
     answer: () => ({
       query: "copper",
       number_of_results: 0,
@@ -110,6 +114,25 @@ const PROVIDERS = {
 
 const ONE = { query: "copper", count: 5 };
 
+/** How the providers say that they refuse, after their documentation. */
+const REFUSALS = [
+  ["serper", 403, { message: "Unauthorized.", statusCode: 403 }, "Unauthorized.", true],
+  ["serper", 400, { message: "Not enough credits", statusCode: 400 }, "Not enough credits", false],
+  ["tavily", 401, { detail: { error: "Unauthorized: missing or invalid API key." } }, "invalid API key", true],
+  ["tavily", 432, { detail: { error: "This request exceeds your plan's set usage limit." } }, "usage limit", false],
+  [
+    "brave",
+    422,
+    {
+      type: "ErrorResponse",
+      error: { id: "x", status: 422, code: "SUBSCRIPTION_TOKEN_INVALID", detail: "The token is invalid." },
+    },
+    "The token is invalid.",
+    true,
+  ],
+  ["searxng", 403, {}, "answered 403", true],
+] as const;
+
 /** A server with one double of Serper's API in front of which the clock stands still. */
 async function openSerper(answer: Answer, more: object = {}) {
   const double = await openDouble(answer);
@@ -131,7 +154,7 @@ describe("web:search asks a double of", () => {
   it.each(Object.entries(PROVIDERS))("%s in its own words, and reads its answer", async (name, provider) => {
     const double = await openDouble(provider.answer);
     await using server = await testServer({ backends: [openWeb({ config: provider.config(double.url) })] });
-    const options = { page: 2, language: "en", country: "us", recency: "week" };
+    const options = { page: provider.page, language: "en", country: "us", recency: "week" };
     const { body, status } = await server.execute("web:search", { ...ONE, ...options });
     expect(double.requests).toHaveLength(1);
     expect(double.requests[0]).toMatchObject(provider.sent);
@@ -143,6 +166,60 @@ describe("web:search asks a double of", () => {
     );
     expect(body.data.inputs).toEqual({ query: "copper" });
     expect(body.meta?.session_id).toBeNull();
+  });
+});
+
+describe("web:search takes no answer for", () => {
+  it.each(REFUSALS)("a refusal of a double of %s: %i", async (name, status, answer, said, isKey) => {
+    const double = await openDouble(refusal(status, {}, answer));
+    await using server = await testServer({ backends: [openWeb({ config: PROVIDERS[name].config(double.url) })] });
+    const { body } = await server.execute("web:search", ONE);
+    expect(double.requests).toHaveLength(1);
+    expect(body.meta).toMatchObject({ error: "upstream_failed", outcome: "infra_error", retryable: false });
+    expect(body.message).toContain(said);
+    expect(body.meta?.suggestion?.includes("its key") ?? false).toBe(isKey);
+  });
+
+  it("engines of SearXNG that all failed: nothing found is then no result", async () => {
+    const down = { results: [], answers: [], suggestions: [], unresponsive_engines: [["bing", "timeout"]] };
+    const double = await openDouble(() => down);
+    await using server = await testServer({ backends: [openWeb({ config: PROVIDERS.searxng.config(double.url) })] });
+    const { body } = await server.execute("web:search", ONE);
+    expect(body.meta).toMatchObject({ error: "upstream_failed", outcome: "infra_error", retryable: true });
+    expect(body.message).toContain("bing: timeout");
+  });
+
+  it.each([
+    ["tavily", "web:search", 2, 1],
+    ["brave", "web:search", 11, 10],
+    ["brave", "web:image_search", 2, 1],
+  ] as const)("a page that %s does not have (%s, page %i)", async (name, action, page, max) => {
+    const double = await openDouble(PROVIDERS[name].answer);
+    await using server = await testServer({ backends: [openWeb({ config: PROVIDERS[name].config(double.url) })] });
+    const { body } = await server.execute(action, { query: "copper", page });
+    expect(body.meta).toMatchObject({ error: "invalid_input", outcome: "rejected" });
+    expect(body.data).toMatchObject({ limit: "page", max });
+    expect(double.requests).toEqual([]);
+  });
+
+  it("a 429 of Brave's, which says by its quotas when the next may come", async () => {
+    const quota = (remaining: string) => ({ "x-ratelimit-remaining": remaining, "x-ratelimit-reset": "1, 1419704" });
+    const answers = [refusal(429, quota("0, 1500")), PROVIDERS.brave.answer, refusal(429, quota("0, 0"))];
+    const double = await openDouble((request, response) => answers.shift()?.(request, response));
+    const clock = new ManualClock();
+    await using server = await testServer({
+      backends: [openWeb({ config: PROVIDERS.brave.config(double.url), clock })],
+    });
+    const answered = server.execute("web:search", ONE);
+    await expect.poll(() => [double.requests.length, clock.pending]).toEqual([1, 1]);
+    await clock.advance(999);
+    expect(double.requests).toHaveLength(1);
+    await clock.advance(1);
+    expect((await answered).body.data.searches[0].results).toHaveLength(1);
+    const late = await server.execute("web:search", { query: "zinc" });
+    expect(late.body.meta).toMatchObject({ error: "rate_limited", outcome: "infra_error" });
+    expect(late.headers.get("retry-after")).toBe("1419704");
+    expect(double.requests).toHaveLength(3);
   });
 });
 

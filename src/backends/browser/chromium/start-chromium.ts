@@ -27,6 +27,8 @@ export const DOWNLOADS = "/workspace/downloads";
 
 const PORT = 9_222;
 const READY_MS = 60_000;
+/** One that runs answers at once, but for a machine that is busy. */
+const FOUND_MS = 10_000;
 const LOOK_MS = 50;
 const SAID_CHARACTERS = 600;
 const MAX_VERSION = 65_536;
@@ -117,9 +119,22 @@ export async function startChromium(box: BrowserBox, options: ChromiumOptions, s
   throw await toStartError(chromium, signal);
 }
 
-/** Where the debugger of a browser is that was started before. @throws what a connection throws */
-export function findChromium(box: BrowserBox, signal: AbortSignal): Promise<string> {
-  return debuggerPath(box, signal);
+/** Where the debugger of a browser is that was started before. @throws ToolyardError `sandbox_dead` when none answers */
+export async function findChromium(box: BrowserBox, signal: AbortSignal): Promise<string> {
+  const until = systemClock.now() + FOUND_MS;
+  let failure: unknown;
+  while (systemClock.now() < until) {
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- until it answers
+      return await debuggerPath(box, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      failure = error;
+    }
+    // oxlint-disable-next-line no-await-in-loop
+    await new Promise<void>((resolve) => systemClock.after(LOOK_MS, resolve));
+  }
+  throw new ToolyardError("sandbox_dead", "the browser in the sandbox does not answer", { cause: failure });
 }
 
 /** A new connection to the browser's debugger. */

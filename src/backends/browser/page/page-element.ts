@@ -7,8 +7,9 @@ export interface Point {
   readonly y: number;
 }
 
-const SETTLE_TRIES = 20;
-const SETTLE_MS = 50;
+const SETTLE_TRIES = 60;
+/** About a frame. */
+const SETTLE_MS = 16;
 
 /** One element of a page. */
 export class PageElement {

@@ -232,7 +232,7 @@ async function withKeys(page: Page, keys: readonly string[], work: () => Promise
   }
 }
 
-const SETTLE_MS = 100;
+const SETTLE_MS = 50;
 const SLOW_MS = 3_000;
 
 /** What a click leads to has begun by then; a page that is on its way is waited for, but for no slow one. */

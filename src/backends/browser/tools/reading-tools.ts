@@ -14,7 +14,7 @@ import {
   TextResult,
 } from "../schemas.ts";
 import type { BrowserContext } from "../open-browser.ts";
-import { demandElement, elementOf, inTab, type Step, stateOf } from "../step.ts";
+import { elementOf, inTab, type Step, stateOf } from "../step.ts";
 
 const READ_ONLY = { readOnlyHint: true } as const;
 /** The most of a page that is turned into text. */
@@ -103,10 +103,13 @@ export class ReadingTools {
     convert: (text: string) => string,
   ) {
     return inTab(context, params, async (step) => {
-      const named = params.ref === undefined && params.selector === undefined;
-      const element = await demandElement(named ? { selector: "html" } : params, step);
+      const element = await elementOf(params, step);
       // What would make links absolute is asked of the page, which knows its own base.
-      const read = await element.call(property === "innerText" ? INNER_TEXT : OUTER_HTML, MAX_PAGE);
+      const body = property === "innerText" ? INNER_TEXT : OUTER_HTML;
+      const read =
+        element === undefined
+          ? await evaluate(step, `(${body}).call(document.documentElement, ${MAX_PAGE})`)
+          : await element.call(body, MAX_PAGE);
       const text = convert(String(read ?? ""));
       const end = params.offset + params.max_characters;
       return {

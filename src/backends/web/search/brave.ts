@@ -2,8 +2,6 @@ import { NOTHING, type SearchAnswer, type SearchProvider, type SearchQuery, type
 import { fieldOf, objectOf, objectsIn, sizeOf, textOf, toImageHits, toWebHits, urlOf } from "./read-answer.ts";
 
 const RECENCY = { day: "pd", week: "pw", month: "pm", year: "py" } as const;
-/** Its pages of results are numbered from 0 to 9. */
-const MAX_OFFSET = 9;
 
 /** Brave's own index. */
 export function createBrave({ url, api_key: key }: { readonly url: string; readonly api_key: string }): SearchProvider {
@@ -11,6 +9,8 @@ export function createBrave({ url, api_key: key }: { readonly url: string; reado
     name: "brave",
     kinds: ["web", "images"],
     maxCount: 20,
+    // Pages are numbered from 0 to 9; those of images are not.
+    maxPage: { web: 10, images: 1, reverse_images: 1 },
     async search(query: SearchQuery, send: SendRequest) {
       const answer = await send({
         url: toUrl(url, query),
@@ -29,7 +29,7 @@ function toUrl(base: string, { kind, text, count, page, language, country, recen
   if (language !== undefined) url.searchParams.set("search_lang", language);
   if (kind === "web") {
     url.searchParams.set("text_decorations", "false");
-    if (page > 1) url.searchParams.set("offset", String(Math.min(page - 1, MAX_OFFSET)));
+    if (page > 1) url.searchParams.set("offset", String(page - 1));
     if (recency !== undefined) url.searchParams.set("freshness", RECENCY[recency]);
   }
   return url.href;

@@ -22,6 +22,7 @@ export function createFixture({ documents }: { readonly documents: readonly Fixt
     name: "fixture",
     kinds: ["web", "images", "reverse_images"],
     maxCount: 100,
+    maxPage: { web: 100, images: 100, reverse_images: 100 },
     search: async (query) => findIn(documents, query),
   };
 }

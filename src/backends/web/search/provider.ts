@@ -75,6 +75,8 @@ export interface SearchProvider {
   readonly kinds: readonly SearchKind[];
   /** Results of one query at most. */
   readonly maxCount: number;
+  /** The last page of results that can be asked for. */
+  readonly maxPage: Readonly<Record<SearchKind, number>>;
   /** @throws ToolyardError `upstream_unreadable` for an answer of another shape, and whatever `send` throws. */
   search(query: SearchQuery, send: SendRequest): Promise<SearchAnswer>;
 }

@@ -98,6 +98,18 @@ export class SearchEngine {
   }
 
   async #askOne(provider: SearchProvider, query: SearchQuery, { tenant, fresh, signal }: AskOptions): Promise<Found> {
+    const last = provider.maxPage[query.kind];
+    if (query.page > last) {
+      // What it would answer is the page before.
+      throw new ToolyardError(
+        "invalid_input",
+        `${provider.name} gives ${last} page${last === 1 ? "" : "s"} of results`,
+        {
+          details: { provider: provider.name, limit: "page", max: last },
+          suggestion: "Ask for more results at once with count, or ask another provider.",
+        },
+      );
+    }
     const asked = { ...query, count: Math.min(query.count, provider.maxCount) };
     // Whether another tenant asked the same is none of this one's business.
     const key = JSON.stringify([tenant, provider.name, ...Object.entries(asked).flat()]);

@@ -1,3 +1,4 @@
+import { ToolyardError } from "../../../core/errors.ts";
 import { NOTHING, type SearchAnswer, type SearchProvider, type SearchQuery, type SendRequest } from "./provider.ts";
 import { fieldOf, objectOf, objectsIn, textOf, toImageHits, toWebHits, urlOf } from "./read-answer.ts";
 
@@ -10,6 +11,7 @@ export function createSearxng({ url }: { readonly url: string }): SearchProvider
     name: "searxng",
     kinds: ["web", "images"],
     maxCount: 100,
+    maxPage: { web: 100, images: 100, reverse_images: 1 },
     async search(query: SearchQuery, send: SendRequest) {
       return readSearxng(await send({ url: toUrl(url, query), headers: { accept: "application/json" } }), query);
     },
@@ -34,6 +36,7 @@ function toUrl(base: string, { kind, text, page, language, country, recency }: S
 export function readSearxng(answer: unknown, { kind, count }: SearchQuery): SearchAnswer {
   const body = objectOf(answer, "searxng");
   const found = objectsIn(body["results"]);
+  if (found.length === 0) demandEngines(body["unresponsive_engines"]);
   if (kind === "images") {
     const images = found.map((image) => {
       const [, width, height] = /^(\d{1,6})\s*[x×]\s*(\d{1,6})/.exec(textOf(image["resolution"]) ?? "") ?? [];
@@ -66,4 +69,18 @@ export function readSearxng(answer: unknown, { kind, count }: SearchQuery): Sear
     answer: said ?? box ?? null,
     related: suggestions.flatMap((suggestion) => textOf(suggestion) ?? []),
   };
+}
+
+/** That nothing was found is no answer while engines did not answer. @throws ToolyardError `upstream_failed` */
+function demandEngines(unresponsive: unknown): void {
+  const engines: readonly unknown[] = Array.isArray(unresponsive) ? unresponsive : [];
+  const said = engines.flatMap((engine) => (Array.isArray(engine) ? [engine.map(String).join(": ")] : []));
+  if (said.length === 0) return;
+  throw new ToolyardError(
+    "upstream_failed",
+    `searxng found nothing, and engines failed it: ${said.join(", ").slice(0, 300)}`,
+    {
+      details: { provider: "searxng" },
+    },
+  );
 }

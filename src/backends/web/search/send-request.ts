@@ -62,7 +62,7 @@ async function attempt(request: ApiRequest, options: SendOptions): Promise<Attem
 }
 
 function refuse({ status, headers }: Response, text: string, { provider, clock }: SendOptions): Attempt<never> {
-  const afterMs = readRetryAfter(headers.get("retry-after"), clock);
+  const afterMs = readRetryAfter(headers.get("retry-after"), clock) ?? readQuotaReset(headers);
   const said = messageIn(text);
   const message = `${provider} answered ${status}${said === "" ? "" : `: ${said}`}`;
   const details = { provider, status, ...(afterMs !== undefined && { retry_after_ms: afterMs }) };
@@ -74,11 +74,20 @@ function refuse({ status, headers }: Response, text: string, { provider, clock }
   const failure = new ToolyardError("upstream_failed", message, {
     details,
     retryable: status >= 500,
-    ...((status === 401 || status === 403) && {
+    // Brave answers 422 for a key that is none.
+    ...((status === 401 || status === 403 || /TOKEN_INVALID/.test(text)) && {
       suggestion: `Check what the server's config says of ${provider}: its key, or whether it may be asked for JSON.`,
     }),
   });
   return { failure, again: mayPass(status, afterMs), afterMs };
+}
+
+/** When the quotas are filled again that are used up, as Brave says it: a number for each of its windows, `1, 1419704`. */
+function readQuotaReset(headers: Headers): number | undefined {
+  const numbers = (name: string) => (headers.get(name) ?? "").split(",").map((part) => Number.parseInt(part, 10));
+  const left = numbers("x-ratelimit-remaining");
+  const waits = numbers("x-ratelimit-reset").filter((seconds, index) => seconds >= 0 && left[index] === 0);
+  return waits.length === 0 ? undefined : Math.max(...waits) * 1000;
 }
 
 async function readText(answer: Response, provider: ProviderName, maxBytes: number): Promise<string> {

@@ -16,6 +16,7 @@ export function createSerper({
     name: "serper",
     kinds: ["web", "images", "reverse_images"],
     maxCount: 100,
+    maxPage: { web: 100, images: 100, reverse_images: 1 },
     async search(query: SearchQuery, send: SendRequest) {
       const answer = await send({
         url: new URL(PATHS[query.kind], url).href,

@@ -15,6 +15,7 @@ export function createTavily({
     name: "tavily",
     kinds: ["web", "images"],
     maxCount: 20,
+    maxPage: { web: 1, images: 1, reverse_images: 1 },
     async search(query: SearchQuery, send: SendRequest) {
       const answer = await send({
         url: new URL("/search", url).href,
