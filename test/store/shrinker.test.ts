@@ -44,4 +44,21 @@ describe("the database", () => {
     database.close();
     expect((await keepAndForget(dataDir)).leftBytes).toBeLessThan(6 * MIB);
   });
+
+  it("keeps a third of its room, which a full store that forgets its oldest quarter takes again", async () => {
+    const dataDir = join(root, "full");
+    const store = await openStore({ driver: "sqlite", dataDir });
+    for (let index = 0; index < 40; index += 1) {
+      const key = `k${index}`;
+      await store.idempotency.begin({ tenant: "t", key, fingerprint: "f", instance: "i", keptAt: index });
+      await store.idempotency.finish("t", key, "x".repeat(MIB), index);
+    }
+    expect(await store.idempotency.prune(10)).toBe(10);
+    const spare = new Database(join(dataDir, "toolyard.db"), { readonly: true });
+    expect(Number(spare.pragma("freelist_count", { simple: true })) * 4_096).toBeGreaterThan(9 * MIB);
+    expect(await store.idempotency.prune(30)).toBe(20);
+    expect(Number(spare.pragma("freelist_count", { simple: true })) * 4_096).toBeLessThan(6 * MIB);
+    spare.close();
+    await store.close();
+  });
 });

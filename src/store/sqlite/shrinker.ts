@@ -1,9 +1,14 @@
 import type { OpenGate } from "../open-gate.ts";
 import type { Database } from "./load-driver.ts";
 
-/** What is left free for the next writes, and how much goes back to the file system at once, in pages of 4 KiB. */
+/**
+ * What is left free for the next writes: so many pages of 4 KiB, or this part of the file. A full store forgets a quarter of what it
+ * keeps, again and again, and would take the same room anew each time.
+ */
 const KEPT_PAGES = 1_024;
-const PART_PAGES = 512;
+const KEPT_PART = 1 / 3;
+/** How much goes back to the file system at once: a page takes 20 µs. */
+const PART_PAGES = 128;
 /** A file of a version that never gave room back is rewritten once if that takes no more than a moment, in bytes. */
 const QUICK_BYTES = 256 * 1_048_576;
 
@@ -29,8 +34,8 @@ export class Shrinker {
 
   /** Stops where the store is closed; what cannot be given back now is the next time. */
   async shrink(): Promise<void> {
-    if (this.#database.pragma("auto_vacuum", { simple: true }) !== 2) return;
-    while (this.#gate.isOpen && Number(this.#database.pragma("freelist_count", { simple: true })) > KEPT_PAGES) {
+    if (this.#count("auto_vacuum") !== 2) return;
+    while (this.#gate.isOpen && this.#count("freelist_count") > this.#keptPages()) {
       try {
         this.#database.pragma(`incremental_vacuum(${PART_PAGES})`);
       } catch {
@@ -40,5 +45,13 @@ export class Shrinker {
       // oxlint-disable-next-line no-await-in-loop -- others go on between two parts
       await new Promise((resolve) => setImmediate(resolve));
     }
+  }
+
+  #keptPages(): number {
+    return Math.max(KEPT_PAGES, this.#count("page_count") * KEPT_PART);
+  }
+
+  #count(what: "auto_vacuum" | "freelist_count" | "page_count"): number {
+    return Number(this.#database.pragma(what, { simple: true }));
   }
 }

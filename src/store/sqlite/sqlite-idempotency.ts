@@ -1,20 +1,17 @@
 import type { IdempotencyRecord, IdempotencyStore } from "../../core/store.ts";
 import type { OpenGate } from "../open-gate.ts";
 import type { Database } from "./load-driver.ts";
+import { RecordPruner } from "./record-pruner.ts";
 import type { Shrinker } from "./shrinker.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 // The column has its name from when nothing moved it.
 const COLUMNS = `tenant, key, fingerprint, state, answer, instance, created_at AS keptAt`;
 
-/** How many records go in one write. */
-const PRUNE_PART = 1_000;
-
 /** Idempotency records in a table; its unique index decides between callers of one key. */
 export class SqliteIdempotency implements IdempotencyStore {
   readonly #gate: OpenGate;
   readonly #queue: WriteQueue;
-  readonly #shrinker: Shrinker;
   readonly #insert;
   readonly #retake;
   readonly #select;
@@ -22,11 +19,10 @@ export class SqliteIdempotency implements IdempotencyStore {
   readonly #renew;
   readonly #release;
   readonly #markUnknown;
-  readonly #prune;
+  readonly #pruner: RecordPruner;
 
   constructor(gate: OpenGate, queue: WriteQueue, database: Database, shrinker: Shrinker) {
     this.#gate = gate;
-    this.#shrinker = shrinker;
     this.#queue = queue;
     this.#insert = database.prepare<[string, string, string, string, number]>(
       `INSERT INTO idempotency (tenant, key, fingerprint, state, instance, created_at) VALUES (?, ?, ?, 'running', ?, ?)
@@ -51,9 +47,11 @@ export class SqliteIdempotency implements IdempotencyStore {
     this.#markUnknown = database.prepare<[string]>(
       `UPDATE idempotency SET state = 'unknown' WHERE state = 'running' AND instance <> ?`,
     );
-    this.#prune = database.prepare<[number, number]>(
-      `DELETE FROM idempotency WHERE rowid IN
-         (SELECT rowid FROM idempotency WHERE created_at < ? AND state <> 'running' ORDER BY rowid LIMIT ?)`,
+    // It is written twice a call, so that an index for this alone would cost more than looking at all of it does.
+    const isDue = "created_at < @before AND state <> 'running'";
+    this.#pruner = new RecordPruner(
+      { gate, queue, database, shrinker },
+      { table: "idempotency", isDue, indexed: false },
     );
   }
 
@@ -98,16 +96,7 @@ export class SqliteIdempotency implements IdempotencyStore {
     return await this.#queue.write(() => this.#markUnknown.run(exceptInstance).changes);
   }
 
-  async prune(keptBefore: number): Promise<number> {
-    let pruned = 0;
-    for (;;) {
-      this.#gate.check();
-      // oxlint-disable-next-line no-await-in-loop -- one part at a time, so that calls go on between them
-      const part = await this.#queue.write(() => this.#prune.run(keptBefore, PRUNE_PART).changes);
-      pruned += part;
-      if (part < PRUNE_PART) break;
-    }
-    if (pruned > 0) await this.#shrinker.shrink();
-    return pruned;
+  prune(keptBefore: number): Promise<number> {
+    return this.#pruner.prune(keptBefore);
   }
 }

@@ -1,6 +1,7 @@
 import type { JobRecord, JobStore } from "../../core/store.ts";
 import type { OpenGate } from "../open-gate.ts";
 import type { Database } from "./load-driver.ts";
+import { RecordPruner } from "./record-pruner.ts";
 import type { Shrinker } from "./shrinker.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
@@ -11,17 +12,15 @@ const COLUMNS = `id, tenant, worker_id AS workerId, action, state, progress, ans
 export class SqliteJobs implements JobStore {
   readonly #gate: OpenGate;
   readonly #queue: WriteQueue;
-  readonly #shrinker: Shrinker;
   readonly #put;
   readonly #get;
   readonly #list;
   readonly #listOfWorker;
   readonly #markUnknown;
-  readonly #prune;
+  readonly #pruner: RecordPruner;
 
   constructor(gate: OpenGate, queue: WriteQueue, database: Database, shrinker: Shrinker) {
     this.#gate = gate;
-    this.#shrinker = shrinker;
     this.#queue = queue;
     this.#put = database.prepare<[JobRecord]>(
       `INSERT INTO jobs (tenant, id, worker_id, action, state, instance, created_at, ended_at, progress, answer)
@@ -43,7 +42,10 @@ export class SqliteJobs implements JobStore {
     this.#markUnknown = database.prepare<[number, string]>(
       `UPDATE jobs SET state = 'unknown', ended_at = ? WHERE state IN ('queued', 'running') AND instance <> ?`,
     );
-    this.#prune = database.prepare<[number]>("DELETE FROM jobs WHERE ended_at < ?");
+    this.#pruner = new RecordPruner(
+      { gate, queue, database, shrinker },
+      { table: "jobs", isDue: "ended_at < @before", indexed: true },
+    );
   }
 
   async put(job: JobRecord): Promise<void> {
@@ -72,10 +74,7 @@ export class SqliteJobs implements JobStore {
     return await this.#queue.write(() => this.#markUnknown.run(endedAt, exceptInstance).changes);
   }
 
-  async prune(endedBefore: number): Promise<number> {
-    this.#gate.check();
-    const pruned = await this.#queue.write(() => this.#prune.run(endedBefore).changes);
-    if (pruned > 0) await this.#shrinker.shrink();
-    return pruned;
+  prune(endedBefore: number): Promise<number> {
+    return this.#pruner.prune(endedBefore);
   }
 }

@@ -20,7 +20,7 @@ import { WriteQueue } from "./write-queue.ts";
  * Keeps the state in `toolyard.db` of a data folder, and the events in files of its folder `events`, which only its owner may read, for one server at a time.
  * What has resolved survives the end of the process, also by `kill -9`. A power cut or a crash of the operating system may take the
  * last moments with it, since commits do not wait for the disk; it leaves the file whole, and never a part of a write. A file system
- * without working locks (NFS) is not for it. Dropped answers and jobs give their room back, but for some megabytes; dropped events take their files along.
+ * without working locks (NFS) is not for it. Dropped answers and jobs give their room back, but for some megabytes or a third of the file; dropped events take their files along.
  * @throws StoreError `locked`, `newer`, `corrupt` or `unavailable`.
  */
 export async function openSqliteStore(dataDir: string): Promise<Store> {
