@@ -40,7 +40,7 @@ const APART: Readonly<Record<string, ApartFormat>> = {
 };
 
 /**
- * Reads a document's text; a PDF's and an office file's in a process of its own, within a minute and a gibibyte.
+ * Reads a document's text; a PDF's, an office file's and a long HTML page's in a process of its own, within a minute and a gibibyte.
  *
  * @throws ToolyardError `invalid_input` for content that is not what its type says, or of a type that cannot be read;
  *   `dependency_failed`, naming the package, when the library for the type is not there; `timeout`, `limit_exceeded`
@@ -57,7 +57,14 @@ export async function readDocument(
     const { readApart, READER_LIMITS } = await import("./reader-pool.ts");
     return { ...(await readApart(apart, bytes, { ...READER_LIMITS, signal })), mediaType: type };
   }
-  if (type === "text/html") return { ...(await (await import("./html.ts")).readHtml(content)), mediaType: type };
+  if (type === "text/html") {
+    const { readApart, READER_LIMITS, SMALL_HTML } = await import("./reader-pool.ts");
+    const isSmall = content.length <= SMALL_HTML;
+    const read = isSmall
+      ? (await import("./html.ts")).readHtml(content)
+      : readApart("html", content, { ...READER_LIMITS, signal });
+    return { ...(await read), mediaType: type };
+  }
   if (!/^text\/|^application\/(?:json|jsonl|xml|x-ndjson|yaml|toml|javascript|typescript)$/.test(type)) {
     throw new ToolyardError("invalid_input", `documents of type ${type} cannot be read`, {
       suggestion: `Send text, or one of text/html, ${Object.keys(APART).join(", ")}.`,

@@ -15,6 +15,9 @@ export type ReaderLimits = Pick<JobLimits, "timeoutMs" | "memoryMiB" | "signal">
 /** What a document may take where nobody says. */
 export const READER_LIMITS = { timeoutMs: 60_000, memoryMiB: 1_024 };
 
+/** Up to so many bytes HTML is read where it is: hostile or not, that takes no time that anybody would notice. */
+export const SMALL_HTML = 16_384;
+
 /** Starts nothing before the first document, and keeps nothing a minute after the last. */
 const pool = new ProcessPool({ module: JOBS, maxProcesses: 2, idleMs: IDLE_MS });
 
@@ -26,7 +29,7 @@ const pool = new ProcessPool({ module: JOBS, maxProcesses: 2, idleMs: IDLE_MS })
  */
 export async function readApart(
   format: ApartFormat,
-  content: Uint8Array,
+  content: string | Uint8Array,
   limits: ReaderLimits,
 ): Promise<Omit<ReadDocument, "mediaType">> {
   // What the job "read" answers.

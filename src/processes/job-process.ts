@@ -97,6 +97,8 @@ export class JobProcess {
         signal.removeEventListener("abort", abort);
         this.#running = undefined;
         this.#hold(false);
+        // What a job left behind would be counted to the next one.
+        if (residentMiB(this.#child.pid) > memoryMiB / 2) this.#usable = false;
         if ("error" in outcome) reject(outcome.error);
         else resolve(outcome);
       };

@@ -42,7 +42,7 @@ export function indexDocuments(
     const outcomes: IndexedDocument[] = [];
     const kept = new Set<string>();
     for await (const document of documents) {
-      const outcome = await indexOne(writer, document, prepare);
+      const outcome = await indexOne(writer, document, { ...prepare, ...(signal !== undefined && { signal }) });
       if (outcome.status === "added" || outcome.status === "updated") checkRoom(writer, room);
       if (outcome.id !== null) kept.add(outcome.id);
       outcomes.push(outcome);

@@ -38,6 +38,24 @@ async function openReader(
 }
 
 describe("web:visit", () => {
+  it("C04 reads a page that holds its reader apart: others are answered meanwhile, and its own call's time ends it", async () => {
+    const pages = { "/endless": send("text/html", "<".repeat(4_000_000)), "/": send("text/html", "<p>short</p>") };
+    await using web = await openReader(pages);
+    const order: string[] = [];
+    const endless = web.server
+      .post("/execute", {
+        ...{ worker_id: "other", action: "web:visit", timeout_ms: 5_000 },
+        params: { urls: `${web.site.url}/endless` },
+      })
+      .then(({ body }) => (order.push("endless"), body));
+    await expect.poll(() => web.site.requests.some(({ path }) => path === "/endless")).toBe(true);
+    const short = await web.visit({ urls: `${web.site.url}/` });
+    order.push("short");
+    expect(short.data.pages[0].text).toBe("short");
+    expect((await endless).meta).toMatchObject({ outcome: "limit", error: "timeout" });
+    expect(order).toEqual(["short", "endless"]);
+  });
+
   it("gives the article of a page as Markdown, and asks nobody but the page's own host", async () => {
     await using reader = await openReader({ "/a/copper": ARTICLE });
     const { data } = await reader.visit({ urls: `${reader.site.url}/a/copper#part`, links: true });

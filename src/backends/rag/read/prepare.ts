@@ -16,6 +16,7 @@ export interface IncomingDocument extends RawDocument {
 export interface PrepareOptions {
   readonly size: ChunkSize;
   readonly maxCharacters: number;
+  readonly signal?: AbortSignal;
 }
 
 /** Changes when the same content would give other chunks or terms than before: everything is indexed anew then. */
@@ -28,9 +29,9 @@ const PIPELINE = 1;
  */
 export async function prepareDocument(
   incoming: IncomingDocument,
-  { size, maxCharacters }: PrepareOptions,
+  { size, maxCharacters, signal }: PrepareOptions,
 ): Promise<PreparedDocument> {
-  const read = await readDocument(incoming);
+  const read = await readDocument(incoming, signal);
   if (read.text.length > maxCharacters) {
     throw new ToolyardError("limit_exceeded", `the text has ${read.text.length} characters`, {
       details: { limit: "max_document_mib", max: maxCharacters },

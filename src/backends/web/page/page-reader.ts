@@ -66,7 +66,7 @@ export class PageReader {
       signal,
     });
     signal.throwIfAborted();
-    return readPage(fetched, whole);
+    return readPage(fetched, { whole, signal });
   }
 
   /** The browser guards each of its connections by its own rules; where the page is, first and last, is judged by ours as well. */
@@ -84,7 +84,7 @@ export class PageReader {
     }
     const headers = { "content-type": "text/html; charset=utf-8" };
     const answer = { url: last, status: shown.status, headers, body, truncated: false, redirects: [] };
-    return readPage(answer, whole);
+    return readPage(answer, { whole, signal: context.signal });
   }
 
   async #allow(url: URL, signal: AbortSignal): Promise<void> {

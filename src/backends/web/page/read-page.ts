@@ -3,7 +3,8 @@ import { mediaTypeOf, sniffMediaType } from "../../../documents/media-type.ts";
 import { readDocument } from "../../../documents/read-document.ts";
 import type { FetchedPage } from "../http/fetch-page.ts";
 import { decodeText } from "./decode-text.ts";
-import { type Article, readArticle } from "./read-article.ts";
+import { readArticleApart } from "./article-pool.ts";
+import type { Article } from "./read-article.ts";
 
 /** A page as text, however it came. */
 export interface PageText extends Article {
@@ -21,17 +22,21 @@ const VAGUE = /^(?:application\/octet-stream|binary\/octet-stream|application\/x
 /**
  * Reads what was fetched: HTML as Markdown, PDF, DOCX and XLSX by their own readers, text as it is.
  *
- * @throws ToolyardError `business_failure` for what cannot be read, `limit_exceeded` for a file that did not come whole.
+ * @throws ToolyardError `business_failure` for what cannot be read, `limit_exceeded` for a file that did not come whole;
+ *   `timeout` and `limit_exceeded` for what takes too much to be read.
  */
-export async function readPage(fetched: FetchedPage, whole: boolean): Promise<PageText> {
+export async function readPage(
+  fetched: FetchedPage,
+  { whole, signal }: { readonly whole: boolean; readonly signal: AbortSignal },
+): Promise<PageText> {
   const header = fetched.headers["content-type"];
   const type = typeOf(fetched);
   const facts = { url: fetched.url.href, status: fetched.status, content_type: type ?? null };
   if (type === "text/html") {
     const html = decodeText(fetched.body.subarray(0, MAX_HTML), header);
-    return { ...facts, ...(await readArticle(html, fetched.url, whole)) };
+    return { ...facts, ...(await readArticleApart(html, fetched.url, { whole, signal })) };
   }
-  const document = await readOther(fetched, type ?? "text/plain", header);
+  const document = await readOther(fetched, { type: type ?? "text/plain", header, signal });
   return {
     ...facts,
     title: document.title,
@@ -45,7 +50,8 @@ export async function readPage(fetched: FetchedPage, whole: boolean): Promise<Pa
   };
 }
 
-async function readOther(fetched: FetchedPage, type: string, header: string | undefined) {
+async function readOther(fetched: FetchedPage, how: { type: string; header: string | undefined; signal: AbortSignal }) {
+  const { type, header, signal } = how;
   const { body, truncated, url } = fetched;
   const isText = /^text\/|^application\/(?:json|jsonl|xml|x-ndjson|yaml|toml|javascript|typescript)$/.test(type);
   if (!isText && truncated) {
@@ -57,7 +63,7 @@ async function readOther(fetched: FetchedPage, type: string, header: string | un
     const content = isText ? decodeText(body, header) : body;
     if (typeof content === "string" && content.includes("\0"))
       throw new ToolyardError("invalid_input", "it is not text");
-    return await readDocument({ content, name: undefined, mediaType: type });
+    return await readDocument({ content, name: undefined, mediaType: type }, signal);
   } catch (error) {
     if (!ToolyardError.is(error) || error.error !== "invalid_input") throw error;
     // The caller's params were right: the page is what it is.
