@@ -4,7 +4,7 @@ const Id = z
   .string()
   .min(1)
   .max(256)
-  .regex(/^[^#\p{Cc}]+$/u, { error: "an id has no # in it" });
+  .regex(/^[^#\p{Cc}]*$/u, { error: "an id has neither # nor control characters in it" });
 const Word = z.string().trim().min(1).max(4_096);
 const oneOrMany = <T extends z.ZodType>(schema: T) => z.union([schema, z.array(schema).min(1).max(256)]);
 

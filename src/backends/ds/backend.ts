@@ -9,6 +9,7 @@ import type { CollectedRows } from "../../query/row-collector.ts";
 import { DsConfig } from "./config.ts";
 import { toCsv } from "./csv-text.ts";
 import { FileSources, type OpenFiles, type WantedFiles } from "./file-sources.ts";
+import { inspectFiles } from "./inspect-files.ts";
 import type { FoundPreview, FoundProfiles, jobs } from "./jobs/jobs.ts";
 import { namedIn } from "./named-in-query.ts";
 import { toProfileText } from "./profile-text.ts";
@@ -84,15 +85,17 @@ export default class DsBackend extends Backend {
     return this.#with(params, context, async ({ files: all, notFetched, source }) => {
       if (all.length + notFetched.length === 0) return { result: NO_FILES[source], files: [], files_omitted: 0 };
       const files = all.slice(0, most);
-      const { value, cutShort } = await this.#run("inspect", { files }, params.timeout_ms, context);
-      const profiles = value as FoundProfiles; // what the job "inspect" answers
-      const seen = new Set(profiles.map(({ file }) => file));
-      const late = files.filter(({ name }) => !seen.has(name));
+      const { profiles, late } = await inspectFiles(files, {
+        timeoutMs: this.#toTimeout(params.timeout_ms),
+        lanes: this.#config.processes,
+        signal: context.signal,
+        inspect: (file, timeoutMs) => this.#run("inspect", { file }, timeoutMs, context),
+      });
       const there = all.length + notFetched.length;
       const omitted = there - files.length;
       const text = [
         ...profiles.map(toProfileText),
-        ...(late.length > 0 ? [`... ${late.length} files more, at ${cutShort?.message ?? "its limit"} ...`] : []),
+        ...(late.length > 0 ? [`... ${late.length} more files, for which no time was left ...`] : []),
         ...(omitted > 0 ? [`... truncated: showing first ${files.length} of ${there} files ...`] : []),
         ...(notFetched.length > 0 ? [`... not read, for their number or size: ${notFetched.join(", ")} ...`] : []),
       ].join("\n\n");

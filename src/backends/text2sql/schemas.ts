@@ -90,7 +90,10 @@ export type ExplainResult = z.infer<typeof ExplainResult>;
 export const COMPARISONS = ["set", "multiset", "ordered", "auto"] as const;
 export const ScoreParams = z.strictObject({
   db_id: DbId,
-  predicted: Query,
+  predicted: z
+    .string()
+    .max(1 << 20)
+    .describe("The query to be judged; an empty one is wrong."),
   gold: Query,
   compare: z
     .enum(COMPARISONS)

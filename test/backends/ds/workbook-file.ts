@@ -5,9 +5,15 @@ const OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationsh
 const PACKAGE = "http://schemas.openxmlformats.org/package/2006";
 
 type Rows = readonly (readonly (string | number | null)[])[];
+/** Numbers by their places, wherever these are: `{ XFD1048576: 1 }`. */
+type Cells = Readonly<Record<string, number>>;
 
 /** Makes an XLSX file of sheets; `claimedSize` lets its archive lie about how large its files are. */
-export function makeWorkbook(sheets: Readonly<Record<string, Rows>>, claimedSize?: number, compressed = false): Buffer {
+export function makeWorkbook(
+  sheets: Readonly<Record<string, Rows | Cells>>,
+  claimedSize?: number,
+  compressed = false,
+): Buffer {
   const names = Object.keys(sheets);
   const relation = (id: string, type: string, target: string) =>
     `<Relationship Id="${id}" Type="${OFFICE}/${type}" Target="${target}"/>`;
@@ -34,7 +40,8 @@ export function makeWorkbook(sheets: Readonly<Record<string, Rows>>, claimedSize
   );
 }
 
-function toSheet(rows: Rows): string {
+function toSheet(content: Rows | Cells): string {
+  const rows = Array.isArray(content) ? (content as Rows) : [];
   const lines = rows.map((row, index) => {
     const cells = row.map((value, column) => {
       const at = `${String.fromCharCode(65 + column)}${index + 1}`;
@@ -45,5 +52,7 @@ function toSheet(rows: Rows): string {
     });
     return `<row r="${index + 1}">${cells.join("")}</row>`;
   });
-  return `<worksheet xmlns="${SHEET}"><sheetData>${lines.join("")}</sheetData></worksheet>`;
+  const placed = Array.isArray(content) ? [] : Object.entries(content);
+  const cells = placed.map(([at, value]) => `<row r="${at.replace(/\D/g, "")}"><c r="${at}"><v>${value}</v></c></row>`);
+  return `<worksheet xmlns="${SHEET}"><sheetData>${[...lines, ...cells].join("")}</sheetData></worksheet>`;
 }

@@ -198,6 +198,11 @@ describe.each(Object.entries(ENGINES))("on %s", (engine, make) => {
       score: 0,
       predicted_error: { error: "business_failure" },
     });
+    // What a model that said nothing is judged by.
+    expect(await on("score", { predicted: "", gold: good })).toMatchObject({
+      score: 0,
+      predicted_error: { error: "invalid_input" },
+    });
     expect(await on("score", { predicted: "DROP TABLE customers", gold: good })).toMatchObject({
       score: 0,
       predicted_error: { error: "invalid_input" },

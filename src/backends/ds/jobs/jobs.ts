@@ -1,3 +1,4 @@
+import { ToolyardError } from "../../../core/errors.ts";
 import { type DuckDb, openDuckDb } from "../../../query/duckdb.ts";
 import type { JobContext } from "../../../processes/job.ts";
 import type { CollectedRows, RowLimits } from "../../../query/row-collector.ts";
@@ -5,7 +6,7 @@ import { quoteName } from "../../../query/sql/quote.ts";
 import type { DataFile } from "../data-file.ts";
 import { namedIn } from "../named-in-query.ts";
 import { type FileProfile, profileRelation } from "./profile.ts";
-import { makeRelations, type Relations } from "./relations.ts";
+import { makeRelations, type Relation, type Relations } from "./relations.ts";
 
 // What runs in the processes of the pool: everything here may hold its thread.
 
@@ -18,7 +19,10 @@ interface OnFiles {
   readonly memoryMiB: number;
 }
 
-export type InspectJob = OnFiles;
+export interface InspectJob {
+  readonly file: DataFile;
+  readonly memoryMiB: number;
+}
 
 export interface PreviewJob extends OnFiles {
   readonly sheet?: string | undefined;
@@ -37,25 +41,24 @@ export interface FoundPreview extends CollectedRows {
   readonly note: string | null;
 }
 
-/** What {@link InspectJob} answers; the rest of the files is missing when its time was over. */
+/** What {@link InspectJob} answers: of the file, or of the sheets that its time was enough for. */
 export type FoundProfiles = readonly FileProfile[];
 
 export const jobs = {
-  async inspect({ files, memoryMiB }: InspectJob, context: JobContext): Promise<FoundProfiles> {
-    const profiles: FileProfile[] = [];
-    for (const file of files) {
-      // One after the other, each in a database of its own: a file that cannot be read costs no other.
-      // oxlint-disable-next-line no-await-in-loop
-      profiles.push(...(await inspect(file, memoryMiB, context)));
-      context.partial(profiles);
-      if (context.signal.aborted) break;
-    }
-    return profiles;
+  async inspect({ file, memoryMiB }: InspectJob, context: JobContext): Promise<FoundProfiles> {
+    return withRelations({ files: [file], memoryMiB }, context, async (database, { relations }) => {
+      const profiles: FileProfile[] = [];
+      for (const relation of relations) {
+        // oxlint-disable-next-line no-await-in-loop
+        profiles.push(await profileRelation(database, relation));
+        context.partial(profiles);
+      }
+      return profiles;
+    });
   },
   preview: (job: PreviewJob, context: JobContext): Promise<FoundPreview> =>
     withRelations(job, context, async (database, { relations }) => {
-      const wanted = job.sheet ?? relations[0]?.sheet ?? null;
-      const relation = relations.find(({ sheet }) => sheet === wanted) ?? relations[0];
+      const relation = findSheet(relations, job.sheet);
       const name = quoteName(relation?.names.at(-1) ?? "");
       const [count] = await database.all(`SELECT count(*) FROM ${name}`);
       // The rows of a file have an order, that of the file.
@@ -69,33 +72,24 @@ export const jobs = {
   },
 };
 
-async function inspect(file: DataFile, memoryMiB: number, context: JobContext): Promise<readonly FileProfile[]> {
-  const base = { file: file.name, format: file.format, size_bytes: file.sizeBytes, sheet: null };
-  const failed = (error: string): FileProfile => ({ ...base, error });
-  try {
-    return await withRelations(
-      { files: [file], memoryMiB },
-      context,
-      async (database, { relations, failed: refused }) => {
-        const profiles: FileProfile[] = refused.map(({ message }) => failed(message));
-        for (const relation of relations) {
-          // oxlint-disable-next-line no-await-in-loop
-          profiles.push(await profileRelation(database, relation));
-        }
-        return profiles;
-      },
-      true,
-    );
-  } catch (error) {
-    return [failed(error instanceof Error ? error.message : String(error))];
-  }
+function findSheet(relations: Relations["relations"], wanted: string | undefined): Relation | undefined {
+  if (wanted === undefined) return relations[0];
+  const found = relations.find(({ sheet }) => sheet === wanted);
+  if (found !== undefined) return found;
+  const [first] = relations;
+  const sheets = relations.flatMap(({ sheet }) => sheet ?? []);
+  const message =
+    sheets.length === 0 ? `${first?.file.name} has no sheets` : `${first?.file.name} has no sheet ${wanted}`;
+  throw new ToolyardError("invalid_input", message, {
+    details: { sheets },
+    ...(sheets.length > 0 && { suggestion: `Its sheets are ${sheets.join(", ")}.` }),
+  });
 }
 
 async function withRelations<T>(
   { files, memoryMiB }: OnFiles,
   { signal }: JobContext,
   work: (database: DuckDb, relations: Relations) => Promise<T>,
-  tolerant = false,
 ): Promise<T> {
   let relations: Relations | undefined;
   const options = { memoryMiB: Math.max(64, memoryMiB - OWN_MIB), threads: THREADS };
@@ -104,12 +98,12 @@ async function withRelations<T>(
       {
         ...options,
         prepare: async (connection) => {
-          relations = await makeRelations(connection, files, { tolerant });
+          relations = await makeRelations(connection, files);
         },
       },
       signal,
     );
-    return await work(database, relations ?? { relations: [], failed: [], [Symbol.dispose]: () => undefined });
+    return await work(database, relations ?? { relations: [], [Symbol.dispose]: () => undefined });
   } finally {
     relations?.[Symbol.dispose]();
   }

@@ -4,11 +4,18 @@ import { quoteName } from "../../../query/sql/quote.ts";
 import type { Relation } from "./relations.ts";
 
 const MAX_COLUMNS = 500;
+/** Columns that are measured in one reading, of which each may take memory for its different values. */
+const COLUMNS_AT_ONCE = 20;
 const SAMPLES = 3;
 const SAMPLED_ROWS = 1_000;
 const CHARACTERS = 80;
 /** Beyond so many values, how many different ones there are is estimated. */
 const EXACT_VALUES = 2_000_000;
+
+interface NamedColumn {
+  readonly name: string;
+  readonly type: string;
+}
 
 /** What a file's column holds. */
 export interface ColumnProfile {
@@ -49,10 +56,12 @@ export async function profileRelation(database: DuckDb, relation: Relation): Pro
   const shown = described.slice(0, MAX_COLUMNS);
   const [total] = await database.all(`SELECT count(*) FROM ${name}`);
   const rows = Number(total?.[0] ?? 0);
+  const named = shown.map(([column, type]) => ({ name: String(column), type: String(type) }));
   const columns: ColumnProfile[] = [];
-  for (const [column, type] of shown) {
+  for (let from = 0; from < named.length; from += COLUMNS_AT_ONCE) {
+    const some = named.slice(from, from + COLUMNS_AT_ONCE);
     // oxlint-disable-next-line no-await-in-loop
-    columns.push(await profileColumn(database, name, String(column), String(type), rows * shown.length));
+    columns.push(...(await profileColumns(database, name, some, rows * shown.length)));
   }
   const { file } = relation;
   return {
@@ -67,37 +76,53 @@ export async function profileRelation(database: DuckDb, relation: Relation): Pro
   };
 }
 
-async function profileColumn(
+/** What is measured of one column, as expressions of a query. */
+function toMeasures({ name, type }: NamedColumn, values: number): readonly string[] {
+  const column = quoteName(name);
+  const isPlain = isNumeric(type) || /^(VARCHAR|DATE|TIME|TIMESTAMP.*|BOOLEAN|UUID)$/.test(type);
+  return [
+    `count(*) - count(${column})`,
+    values <= EXACT_VALUES ? `count(DISTINCT ${column})` : `approx_count_distinct(${column})`,
+    ...(isPlain ? [`min(${column})`, `max(${column})`] : ["NULL", "NULL"]),
+    // As doubles: the sum of many large integers is none.
+    ...(isNumeric(type) ? [`avg(${column}::DOUBLE)`, `stddev_samp(${column}::DOUBLE)`] : ["NULL", "NULL"]),
+  ];
+}
+
+const MEASURES = 6;
+
+/** Measures columns in one reading of the file. */
+async function profileColumns(
   database: DuckDb,
   table: string,
-  name: string,
-  type: string,
+  columns: readonly NamedColumn[],
   values: number,
-): Promise<ColumnProfile> {
-  const column = quoteName(name);
-  const isNumeric = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)$/.test(type);
-  const isPlain = isNumeric || /^(VARCHAR|DATE|TIME|TIMESTAMP.*|BOOLEAN|UUID)$/.test(type);
-  const distinct = values <= EXACT_VALUES ? `count(DISTINCT ${column})` : `approx_count_distinct(${column})`;
-  const extremes = isPlain ? `min(${column}), max(${column})` : "NULL, NULL";
-  // As doubles: the sum of many large integers is none.
-  const measures = isNumeric ? `avg(${column}::DOUBLE), stddev_samp(${column}::DOUBLE)` : "NULL, NULL";
-  const [row = []] = await database.all(
-    `SELECT count(*) - count(${column}), ${distinct}, ${extremes}, ${measures} FROM ${table}`,
-  );
-  const [missing, different, min, max, mean, deviation] = row;
-  const samples = await database.all(
-    `SELECT DISTINCT v FROM (SELECT ${column} AS v FROM ${table} LIMIT ${SAMPLED_ROWS}) WHERE v IS NOT NULL LIMIT ${SAMPLES}`,
-  );
-  return {
-    ...{ name, type, is_numeric: isNumeric },
-    missing: Number(missing),
-    distinct: Number(different),
-    min: clip(min),
-    max: clip(max),
-    mean: typeof mean === "number" ? mean : null,
-    standard_deviation: typeof deviation === "number" ? deviation : null,
-    samples: samples.map(([value]) => clip(value)),
-  };
+): Promise<readonly ColumnProfile[]> {
+  const measures = columns.flatMap((column) => toMeasures(column, values));
+  const [row = []] = await database.all(`SELECT ${measures.join(", ")} FROM ${table}`);
+  const profiles: ColumnProfile[] = [];
+  for (const [index, { name, type }] of columns.entries()) {
+    const [missing, different, min, max, mean, deviation] = row.slice(index * MEASURES, (index + 1) * MEASURES);
+    // oxlint-disable-next-line no-await-in-loop
+    const samples = await database.all(
+      `SELECT DISTINCT v FROM (SELECT ${quoteName(name)} AS v FROM ${table} LIMIT ${SAMPLED_ROWS}) WHERE v IS NOT NULL LIMIT ${SAMPLES}`,
+    );
+    profiles.push({
+      ...{ name, type, is_numeric: isNumeric(type) },
+      missing: Number(missing),
+      distinct: Number(different),
+      min: clip(min),
+      max: clip(max),
+      mean: typeof mean === "number" ? mean : null,
+      standard_deviation: typeof deviation === "number" ? deviation : null,
+      samples: samples.map(([value]) => clip(value)),
+    });
+  }
+  return profiles;
+}
+
+function isNumeric(type: string): boolean {
+  return /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)$/.test(type);
 }
 
 async function countDuplicates(database: DuckDb, table: string, rows: number, values: number): Promise<number | null> {
