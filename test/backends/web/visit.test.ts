@@ -1,5 +1,7 @@
 import { gzipSync } from "node:zlib";
+import { existsSync } from "node:fs";
 import type { ServerResponse } from "node:http";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Backend } from "../../../src/core/backend.ts";
 import { type Input, tool } from "../../../src/core/tool.ts";
@@ -263,6 +265,25 @@ describe("the limits of web:visit", () => {
     expect((await reader.visit({ urls: `${url}/pdf` })).data).toMatchObject({ limit: "max_mib", max: 1 });
     expect(process.memoryUsage.rss() - before).toBeLessThan(512 * 1024 * 1024);
     await expect.poll(() => reader.site.brokenOff()).toBeGreaterThanOrEqual(1);
+  });
+
+  it("C03 C04: reads office files in memory, writes nothing of them, and stops at those that unpack to more than is allowed", async () => {
+    const slip = `toolyard-slip-${process.pid}`;
+    const names = [`../../../../../../tmp/${slip}`, `/tmp/${slip}`, `..\\${slip}`];
+    const evil = Object.fromEntries(names.map((name) => [name, "evil"]));
+    const office = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
+    await using reader = await openReader({
+      "/slip": send(office, zipArchive({ ...DOCX, ...evil })),
+      "/bomb": send(office, zipArchive(DOCX, 300 * 1024 * 1024, true)),
+      // It says that it unpacks to less than it does.
+      "/liar": send(office, zipArchive({ ...DOCX, "word/media/x.xml": "0".repeat(4_000_000) }, 2_000, true)),
+    });
+    const { data } = await reader.visit({ urls: `${reader.site.url}/slip` });
+    expect(data.pages[0].text).toBe("# Metals\n\nCopper conducts.");
+    expect(existsSync(join("/tmp", slip))).toBe(false);
+    expect(existsSync(slip)).toBe(false);
+    expect((await reader.visit({ urls: `${reader.site.url}/bomb` })).meta).toMatchObject({ error: "limit_exceeded" });
+    expect((await reader.visit({ urls: `${reader.site.url}/liar` })).meta?.outcome).toMatch(/^(limit|tool_error)$/);
   });
 
   it("ends after the time that the config gives, and with the call", async () => {

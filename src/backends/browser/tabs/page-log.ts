@@ -86,6 +86,8 @@ export class PageLog {
   readonly #requests = new WeakMap<HTTPRequest, NetworkEntry>();
 
   #onRequest(request: HTTPRequest, tab: number): void {
+    // Nobody is asked for what stands in the page itself.
+    if (request.url().startsWith("data:")) return;
     const entry: NetworkEntry = {
       index: this.#nextIndex++,
       tab,

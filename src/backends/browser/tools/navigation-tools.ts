@@ -210,6 +210,15 @@ function toNavigationError(error: unknown): ToolyardError {
       cause: error,
     });
   }
+  // All but the sandbox itself is behind the proxy.
+  if (code === "ERR_CONNECTION_REFUSED") {
+    return new ToolyardError("upstream_failed", "nothing listens there in the sandbox, whose own localhost that is", {
+      outcome: "tool_error",
+      retryable: false,
+      suggestion: "Start a server in the sandbox, or name the host by its public name.",
+      cause: error,
+    });
+  }
   if (code !== undefined)
     return new ToolyardError("upstream_failed", `the page did not load: ${code}`, { cause: error });
   if (/exceeded|timeout/i.test(said))
