@@ -1,67 +1,95 @@
-// Benchmark: the inverted index of the rag backend at 3k and 100k synthetic chunks, and 1M with RAG_BENCH_LARGE=1.
+// Benchmark: the index of the rag backend at 3k and 100k synthetic chunks, and 1M with RAG_BENCH_LARGE=1; RAG_BENCH_KEEP names a folder in which indexes stay for the next run.
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
-import { CollectionIndex } from "../dist/backends/rag/index/collection-index.js";
-import { PostingsCache } from "../dist/backends/rag/index/postings-cache.js";
-import { retrieve, type Retriever } from "../dist/backends/rag/search/retrieve.js";
-import { readSources } from "../dist/backends/rag/search/sources.js";
-import { seededRandom } from "../dist/backends/rag/seeded-random.js";
-import { indexDocuments } from "../dist/backends/rag/index-documents.js";
+import { median, percentile } from "./load.ts";
+import { startServerProcess } from "./server-process.ts";
 import { printTable } from "./table.ts";
+import { zipfTexts } from "./zipf-words.ts";
 
-const WORDS = 60_000;
-const LENGTH = 120;
-const QUERIES = 200;
-const sizes = [3_000, 100_000, ...(process.env["RAG_BENCH_LARGE"] === "1" ? [1_000_000] : [])];
-const random = seededRandom(1);
+type Row = Readonly<Record<string, string | number>>;
 
-/** A word by Zipf's law, of letters so that stems and stop words behave as ever. */
-function word(): string {
-  const rank = Math.floor(WORDS ** random());
-  return `w${rank.toString(36).replace(/\d/g, (digit) => "abcdefghij"[Number(digit)] ?? "")}x`;
-}
-const sentence = (length: number) => Array.from({ length }, word).join(" ");
+const sizes = (process.env["RAG_BENCH_SIZES"]?.split(",").map(Number) ?? [3_000, 100_000]).concat(
+  process.env["RAG_BENCH_LARGE"] === "1" ? [1_000_000] : [],
+);
+const kept = process.env["RAG_BENCH_KEEP"];
+const WORDS_OF_QUERY = 4;
+const SEARCHES = 100;
+const BATCH = 64;
 
-const rows: Record<string, string | number>[] = [];
-for (const size of sizes) {
-  const folder = await mkdtemp(join(tmpdir(), "toolyard-rag-bench-"));
-  const index = await CollectionIndex.open(join(folder, "bench.sqlite"), new PostingsCache(64 * 1024 * 1024));
-  const documents = function* () {
-    for (let id = 0; id < size; id++) {
-      const facts = { title: null, source: null, name: undefined, mediaType: "text/plain", metadata: undefined };
-      yield { id: `d${id}`, content: sentence(LENGTH), ...facts };
-    }
-  };
-  const prepare = { size: { maxTokens: 400, minTokens: 80, overlapTokens: 40 }, maxCharacters: 1_000_000 };
-  const started = performance.now();
-  await indexDocuments(index, documents(), prepare);
-  const indexed = performance.now();
-  await index.settled();
-  const settled = performance.now();
-  const latency = (retrievers: readonly Retriever[]): string => {
-    const times = Array.from({ length: QUERIES }, () => {
-      const query = sentence(4);
-      const start = performance.now();
-      const request = { query, topK: 10, retrievers, fusion: "score", perDocument: false, filter: undefined } as const;
-      readSources([{ name: "bench", shared: index, own: undefined }], (parts) =>
-        retrieve(parts, request).map((found) => found.text()),
-      );
-      return performance.now() - start;
-    }).toSorted((left, right) => left - right);
-    return [0.5, 0.99].map((share) => times[Math.floor(share * QUERIES)]?.toFixed(1)).join(" / ");
-  };
-  rows.push({
-    chunks: index.reader.totals().chunks,
-    "indexed, chunks a second": Math.round((size * 1_000) / (indexed - started)),
-    "merged and learned, s": ((settled - indexed) / 1_000).toFixed(1),
-    "bm25 p50 / p99, ms": latency(["bm25"]),
-    "feedback p50 / p99, ms": latency(["feedback"]),
-    "feedback + lsa p50 / p99, ms": latency(["feedback", "lsa"]),
-    "RSS, MiB": Math.round(process.memoryUsage.rss() / 1024 / 1024),
-    "disk, MiB": Math.round(index.reader.sizeBytes() / 1024 / 1024),
+/** Runs a step in a process of its own, whose memory is that of this step. */
+function run(phase: "index" | "search", path: string, size: number): Row {
+  const script = join(import.meta.dirname, "rag-phase.ts");
+  const child = spawnSync(process.execPath, [script, phase, path, String(size)], {
+    stdio: ["ignore", "pipe", "inherit"],
+    encoding: "utf8",
   });
-  await index.close();
-  await rm(folder, { recursive: true, force: true });
+  if (child.status !== 0) throw new Error(`${phase} of ${size} chunks ended with ${child.status ?? child.signal}`);
+  // What rag-phase.ts prints.
+  return JSON.parse(child.stdout) as Row;
 }
-printTable("rag: synthetic chunks of 120 words", rows);
+
+/** Searches through a real server: alone, and while another worker's batches run in the same thread. */
+async function throughServer(folder: string): Promise<Row> {
+  const config = { resources: { rag: { backend: "rag", config: { default_collection: "bench" } } } };
+  await using server = await startServerProcess(config, folder);
+  const query = zipfTexts(3);
+  const search = async (): Promise<number> => {
+    const params = { query: query(WORDS_OF_QUERY) };
+    const start = performance.now();
+    await server.post("/execute", { worker_id: "polite", action: "rag:search", params });
+    return performance.now() - start;
+  };
+  const first = await search();
+  const times = async (): Promise<number[]> => {
+    const taken: number[] = [];
+    // One after another, as one worker searches.
+    // oxlint-disable-next-line no-await-in-loop
+    for (let index = 0; index < SEARCHES; index++) taken.push(await search());
+    return taken;
+  };
+  const alone = await times();
+  let stopped = false;
+  const batches = (async () => {
+    while (!stopped) {
+      const queries = Array.from({ length: BATCH }, () => query(WORDS_OF_QUERY));
+      // oxlint-disable-next-line no-await-in-loop
+      await server.post("/execute", { worker_id: "greedy", action: "rag:batch_search", params: { queries } });
+    }
+  })();
+  const beside = await times();
+  stopped = true;
+  await batches;
+  const show = (values: readonly number[]) => `${median(values).toFixed(1)} / ${percentile(values, 99).toFixed(1)}`;
+  return {
+    "first rag:search, ms": first.toFixed(0),
+    "rag:search p50 / p99, ms": show(alone),
+    [`beside batches of ${BATCH}, ms`]: show(beside),
+  };
+}
+
+const indexing: Row[] = [];
+const searching: Row[] = [];
+for (const size of sizes) {
+  const folder = kept === undefined ? await mkdtemp(join(tmpdir(), "toolyard-rag-bench-")) : join(kept, String(size));
+  const path = join(folder, "rag", "shared", "bench.sqlite");
+  const made = join(folder, "indexed.json");
+  if (!existsSync(made)) {
+    rmSync(join(folder, "rag"), { recursive: true, force: true });
+    const load = loadavg()[0]?.toFixed(0) ?? "?";
+    const row = {
+      chunks: size,
+      ...run("index", path, size),
+      "load before, after": `${load}, ${loadavg()[0]?.toFixed(0)}`,
+    };
+    writeFileSync(made, JSON.stringify(row));
+  }
+  indexing.push(JSON.parse(readFileSync(made, "utf8")) as Row);
+  const searched = run("search", path, size);
+  searching.push({ ...searched, ...(await throughServer(folder)), load: loadavg()[0]?.toFixed(0) ?? "?" });
+  if (kept === undefined) await rm(folder, { recursive: true, force: true });
+}
+printTable("rag: indexing synthetic chunks of 120 words", indexing);
+printTable("rag: searching them, top 10 (bm25 + feedback + lsa is the default; through the server, top 5)", searching);

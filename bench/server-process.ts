@@ -13,14 +13,14 @@ export interface ServerProcess extends AsyncDisposable {
   get(path: string): Promise<Record<string, unknown>>;
 }
 
-/** Starts one with a config of the caller's; its log goes to a real file, as by default. */
-export async function startServerProcess(content: object): Promise<ServerProcess> {
+/** Starts one with a config of the caller's; its log goes to a real file, as by default. The data folder may be given, and stays. */
+export async function startServerProcess(content: object, data?: string): Promise<ServerProcess> {
   const folder = mkdtempSync(join(tmpdir(), "toolyard-bench-"));
   const config = join(folder, "config.json");
   writeFileSync(config, JSON.stringify(content));
   const log = openSync(join(folder, "log"), "w");
   const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
-  const args = ["serve", "--config", config, "--port", "0", "--data", join(folder, "data"), "--json"];
+  const args = ["serve", "--config", config, "--port", "0", "--data", data ?? join(folder, "data"), "--json"];
   // With a channel, it ends with this process.
   const child = spawn(process.execPath, [cli, ...args], { stdio: ["ignore", "pipe", log, "ipc"] });
   const ended = once(child, "exit");

@@ -42,7 +42,7 @@ each ranking is worth, with the bounds of 95 % by the bootstrap.
   --prune           also remove what is not among the files
   --chunk-tokens N  tokens of a chunk at most (400; eval: whole documents)
   --top-k N         results (5)
-  --retrievers R    rankings to put together: bm25, feedback, lsa, dense (feedback,lsa)
+  --retrievers R    rankings to put together: bm25, feedback, lsa, dense (bm25,feedback,lsa)
   --json            print the outcome as JSON`,
 
   async run(args, terminal) {
@@ -201,9 +201,9 @@ async function chunkSize(values: Values, otherwise: number) {
 }
 
 async function chooseRetrievers({ retrievers }: Values): Promise<Retriever[]> {
-  const { RETRIEVERS } = await import("../backends/rag/search/retrieve.ts");
-  const wanted = (retrievers ?? "feedback,lsa").split(",");
-  return wanted.map((name) => {
+  const { DEFAULT_RETRIEVERS, RETRIEVERS } = await import("../backends/rag/search/retrieve.ts");
+  if (retrievers === undefined) return [...DEFAULT_RETRIEVERS];
+  return retrievers.split(",").map((name) => {
     const known = RETRIEVERS.find((one) => one === name.trim());
     if (known === undefined)
       throw new UsageError(`--retrievers takes ${RETRIEVERS.join(", ")}, not ${JSON.stringify(name)}`);

@@ -3,7 +3,7 @@ import { EmbeddingsConfig } from "./dense/embedder.ts";
 import type { ChunkSize } from "./chunk/chunk-text.ts";
 import type { PrepareOptions } from "./read/prepare.ts";
 import { RerankConfig } from "./rerank/reranker.ts";
-import { RETRIEVERS } from "./search/retrieve.ts";
+import { DEFAULT_RETRIEVERS, RETRIEVERS } from "./search/retrieve.ts";
 
 const Limit = (maximum: number) => z.int().min(1).max(maximum);
 
@@ -17,7 +17,10 @@ export const RagConfig = z.strictObject({
   /** The collection that calls mean when they name none. */
   default_collection: CollectionName.default("default"),
   /** The rankings that a search puts together when it does not say. */
-  retrievers: z.array(z.enum(RETRIEVERS)).min(1).default(["feedback", "lsa"]),
+  retrievers: z
+    .array(z.enum(RETRIEVERS))
+    .min(1)
+    .default([...DEFAULT_RETRIEVERS]),
   /** Where vectors for `dense` come from; there is no such ranking without. */
   embeddings: EmbeddingsConfig.optional(),
   /** What reads the best chunks again with the query, unless a search does not want it. */

@@ -1,7 +1,10 @@
 import { describeError, ToolyardError } from "../../core/errors.ts";
 import type { CollectionIndex } from "./index/collection-index.ts";
-import type { IndexWriter, PutOutcome } from "./index/writer.ts";
+import type { IndexWriter, PreparedDocument, PutOutcome } from "./index/writer.ts";
 import { type IncomingDocument, prepareDocument, type PrepareOptions } from "./read/prepare.ts";
+import type { TimeSlice } from "./time-slice.ts";
+
+const BATCH = { documents: 64, characters: 131_072, milliseconds: 20 } as const;
 
 /** What became of one document. */
 export interface IndexedDocument {
@@ -41,14 +44,22 @@ export function indexDocuments(
   return index.write(async (writer, slice) => {
     const outcomes: IndexedDocument[] = [];
     const kept = new Set<string>();
+    const batch = new Batch(writer, slice);
+    const take = async (): Promise<void> => {
+      const written = await batch.write();
+      if (written.some(({ status }) => status === "added" || status === "updated")) checkRoom(writer, room);
+      for (const outcome of written) {
+        if (outcome.id !== null) kept.add(outcome.id);
+        outcomes.push(outcome);
+        onDocument?.(outcome);
+      }
+    };
     for await (const document of documents) {
-      const outcome = await indexOne(writer, document, { ...prepare, ...(signal !== undefined && { signal }) });
-      if (outcome.status === "added" || outcome.status === "updated") checkRoom(writer, room);
-      if (outcome.id !== null) kept.add(outcome.id);
-      outcomes.push(outcome);
-      onDocument?.(outcome);
+      batch.add(await prepareOne(document, { ...prepare, ...(signal !== undefined && { signal }) }));
+      if (batch.full) await take();
       await slice.pause(signal);
     }
+    await take();
     let pruned = 0;
     for (let after = ""; prune; ) {
       const ids = writer.ids(after, 1_000);
@@ -63,14 +74,56 @@ export function indexDocuments(
   });
 }
 
-async function indexOne(
-  writer: IndexWriter,
+/** Documents that are written in one step: a step for each would cost more than all else. */
+class Batch {
+  readonly #writer: IndexWriter;
+  readonly #slice: TimeSlice;
+  #documents: (PreparedDocument | IndexedDocument)[] = [];
+  #characters = 0;
+  #began = 0;
+
+  constructor(writer: IndexWriter, slice: TimeSlice) {
+    this.#writer = writer;
+    this.#slice = slice;
+  }
+
+  /** Whether it is as much as may hold the thread, or the first has waited for long. */
+  get full(): boolean {
+    const count = this.#documents.length;
+    return count >= BATCH.documents || this.#characters >= BATCH.characters || this.#age() >= BATCH.milliseconds;
+  }
+
+  add(document: PreparedDocument | IndexedDocument): void {
+    if (this.#documents.length === 0) this.#began = performance.now();
+    this.#documents.push(document);
+    if ("text" in document) this.#characters += document.text.length;
+  }
+
+  async write(): Promise<IndexedDocument[]> {
+    const documents = this.#documents;
+    this.#documents = [];
+    this.#characters = 0;
+    const prepared = documents.filter((document) => "text" in document);
+    const statuses = prepared.length === 0 ? [] : await this.#writer.put(prepared, this.#slice);
+    return documents.map((document): IndexedDocument => {
+      if (!("text" in document)) return document;
+      const status = statuses.shift();
+      if (status === undefined) throw new Error("the index did not say what became of a document");
+      return { id: document.id, status, chunks: document.chunks.length };
+    });
+  }
+
+  #age(): number {
+    return this.#documents.length === 0 ? 0 : performance.now() - this.#began;
+  }
+}
+
+async function prepareOne(
   document: IncomingDocument,
   prepare: PrepareOptions,
-): Promise<IndexedDocument> {
+): Promise<PreparedDocument | IndexedDocument> {
   try {
-    const prepared = await prepareDocument(document, prepare);
-    return { id: prepared.id, status: writer.put(prepared), chunks: prepared.chunks.length };
+    return await prepareDocument(document, prepare);
   } catch (error) {
     // A failing disk is no document's fault.
     if (!ToolyardError.is(error)) throw error;

@@ -7,10 +7,10 @@ import { evaluate, indexTestCollection } from "../../backends/rag/eval/evaluate.
 import { estimateMean, MEASURES } from "../../backends/rag/eval/metrics.ts";
 import { CollectionIndex } from "../../backends/rag/index/collection-index.ts";
 import { PostingsCache } from "../../backends/rag/index/postings-cache.ts";
-import type { Retriever } from "../../backends/rag/search/retrieve.ts";
+import { DEFAULT_RETRIEVERS, type Retriever } from "../../backends/rag/search/retrieve.ts";
 
 const CACHE_BYTES = 256 * 1024 * 1024;
-const RANKINGS: readonly (readonly Retriever[])[] = [["bm25"], ["feedback"], ["lsa"], ["feedback", "lsa"]];
+const RANKINGS: readonly (readonly Retriever[])[] = [["bm25"], ["feedback"], ["lsa"], DEFAULT_RETRIEVERS];
 
 /** Indexes a test collection into a temporary file and measures each ranking, or the chosen one. */
 export async function evaluateRankings(

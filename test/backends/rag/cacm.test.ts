@@ -6,11 +6,11 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openTestCollection, type TestCollection } from "../../../src/backends/rag/eval/collection.ts";
 import { evaluate, indexTestCollection } from "../../../src/backends/rag/eval/evaluate.ts";
-import { estimateMean, MEASURES } from "../../../src/backends/rag/eval/metrics.ts";
+import { MEASURES } from "../../../src/backends/rag/eval/metrics.ts";
 import { CollectionIndex } from "../../../src/backends/rag/index/collection-index.ts";
 import { PostingsCache } from "../../../src/backends/rag/index/postings-cache.ts";
 import type { Fusion } from "../../../src/backends/rag/ranking/fuse.ts";
-import type { Retriever } from "../../../src/backends/rag/search/retrieve.ts";
+import { DEFAULT_RETRIEVERS, type Retriever } from "../../../src/backends/rag/search/retrieve.ts";
 
 // Beside the repository, or beside the folder of its clones.
 const FOLDERS = ["../../../../shared/data/cacm/", "../../../../../shared/data/cacm/"].map((path) =>
@@ -40,10 +40,18 @@ describe.skipIf(FOLDER === "")("retrieval on CACM", { timeout: 240_000 }, () => 
     await rm(folder, { recursive: true, force: true });
   });
 
+  const measured = new Map<string, Readonly<Record<string, number>>>();
+  /** Each ranking is measured once, since that takes longest. */
   const measure = (index: CollectionIndex, retrievers: readonly Retriever[], fusion: Fusion = "score") => {
+    const key = `${index.path} ${retrievers.join()} ${fusion}`;
+    const known = measured.get(key);
+    if (known !== undefined) return known;
     const scores = evaluate(index, collection, retrievers, fusion);
     expect(scores).toHaveLength(52);
-    return Object.fromEntries(MEASURES.map(([key, name]) => [name, estimateMean(scores.map((one) => one[key])).mean]));
+    const mean = (key: (typeof MEASURES)[number][0]) => scores.reduce((sum, one) => sum + one[key], 0) / scores.length;
+    const means = Object.fromEntries(MEASURES.map(([key, name]) => [name, mean(key)]));
+    measured.set(key, means);
+    return means;
   };
   const meanAveragePrecision = (...of: Parameters<typeof measure>) => measure(...of)["MAP"];
 
@@ -61,31 +69,37 @@ describe.skipIf(FOLDER === "")("retrieval on CACM", { timeout: 240_000 }, () => 
     expect(meanAveragePrecision(whole, ["feedback"])).toBeGreaterThanOrEqual(0.368);
   });
 
-  it("finds other things by latent semantics, which together with feedback are better than either", () => {
-    const [feedback, lsa, fused] = [["feedback"], ["lsa"], ["feedback", "lsa"]].map((names) =>
-      measure(whole, names as Retriever[]),
-    );
-    expect(lsa?.["MAP"]).toBeGreaterThan(0.22);
-    for (const name of ["MAP", "P@10", "nDCG@10", "Recall@100"]) {
-      const best = Math.max(feedback?.[name] ?? 1, lsa?.[name] ?? 1);
-      expect(fused?.[name], name).toBeGreaterThanOrEqual(best);
-    }
-    expect(meanAveragePrecision(whole, ["feedback", "lsa"], "rank")).toBeGreaterThan(0.32);
+  it("finds more by latent semantics of what feedback learned", () => {
+    const [feedback, lsa] = [measure(whole, ["feedback"]), measure(whole, ["lsa"])];
+    expect(lsa["MAP"]).toBeGreaterThan(0.32);
+    expect(lsa["Recall@100"]).toBeGreaterThan(feedback["Recall@100"] ?? 1);
   });
 
-  it("loses little when documents are cut into chunks of the default size", async () => {
+  const expectBetterTogether = (index: CollectionIndex): void => {
+    const [bm25, feedback, fused] = [["bm25"], ["feedback"], DEFAULT_RETRIEVERS].map((names) =>
+      measure(index, names as readonly Retriever[]),
+    );
+    for (const name of ["MAP", "P@10", "nDCG@10", "Recall@100", "MRR"]) {
+      // That of `lsa` alone is held to be lower in all but recall above.
+      const best = Math.max(bm25?.[name] ?? 1, feedback?.[name] ?? 1);
+      expect(fused?.[name], name).toBeGreaterThanOrEqual(best);
+    }
+  };
+
+  it("ranks by all together no worse than by the best alone", () => {
+    expectBetterTogether(whole);
+    expect(meanAveragePrecision(whole, DEFAULT_RETRIEVERS)).toBeGreaterThan(0.375);
+    expect(meanAveragePrecision(whole, DEFAULT_RETRIEVERS, "rank")).toBeGreaterThan(0.36);
+  });
+
+  it("does so, too, when documents are cut into chunks of the default size, which loses little", async () => {
     const index = await CollectionIndex.open(join(folder, "cut.sqlite"), new PostingsCache(CACHE_BYTES));
     const size = { maxTokens: 400, minTokens: 80, overlapTokens: 40 };
     await indexTestCollection(index, collection, { size, maxCharacters: 1_000_000 });
     expect(index.reader.totals().chunks).toBeGreaterThan(3204);
-    expect(meanAveragePrecision(index, ["bm25"])).toBeGreaterThanOrEqual(0.31);
-    const [feedback, fused] = [["feedback"], ["feedback", "lsa"]].map((names) => measure(index, names as Retriever[]));
-    expect(feedback?.["MAP"]).toBeGreaterThanOrEqual(0.36);
-    // What comes first, and how much is found, is better together; over all ranks no weight that other topics choose is.
-    for (const name of ["P@10", "nDCG@10", "Recall@100"]) {
-      expect(fused?.[name], name).toBeGreaterThan(feedback?.[name] ?? 1);
-    }
-    expect(fused?.["MAP"]).toBeGreaterThanOrEqual(0.36);
+    expectBetterTogether(index);
+    expect(meanAveragePrecision(index, ["feedback"])).toBeGreaterThanOrEqual(0.36);
+    expect(meanAveragePrecision(index, DEFAULT_RETRIEVERS)).toBeGreaterThan(0.365);
     await index.close();
   });
 });

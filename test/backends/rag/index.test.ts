@@ -6,13 +6,18 @@ import Database from "better-sqlite3";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { indexDocuments } from "../../../src/backends/rag/index-documents.ts";
-import { decodePostings, encodePostings } from "../../../src/backends/rag/index/codec.ts";
+import { decodePostings, encodePostings, readPostings } from "../../../src/backends/rag/index/codec.ts";
 import { CollectionIndex } from "../../../src/backends/rag/index/collection-index.ts";
 import { compareTerms } from "../../../src/backends/rag/index/maintenance.ts";
 import { PostingsCache } from "../../../src/backends/rag/index/postings-cache.ts";
+import { Statements } from "../../../src/backends/rag/index/statements.ts";
+import { Folder } from "../../../src/backends/rag/lsa/fold.ts";
 import { rankByTerms } from "../../../src/backends/rag/ranking/bm25.ts";
+import { ByteVectors } from "../../../src/backends/rag/ranking/byte-vectors.ts";
+import { VectorBlob } from "../../../src/backends/rag/ranking/vector-blob.ts";
 import { seededRandom } from "../../../src/backends/rag/seeded-random.ts";
 import { analyze, countTerms } from "../../../src/backends/rag/text/analyze.ts";
+import { TimeSlice } from "../../../src/backends/rag/time-slice.ts";
 import { Gate } from "../../kit/gate.ts";
 
 const OPTIONS = { size: { maxTokens: 400, minTokens: 80, overlapTokens: 40 }, maxCharacters: 1_000_000 };
@@ -231,6 +236,29 @@ describe("an index", () => {
 });
 
 describe("postings", () => {
+  it("are read a stretch at a time as at once", () => {
+    const gaps = fc.array(fc.tuple(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: 300 })), {
+      maxLength: 60,
+    });
+    fc.assert(
+      fc.property(gaps, fc.integer({ min: 1, max: 500 }), (pairs, block) => {
+        let last = -1;
+        const ordinals = Uint32Array.from(pairs, ([gap]) => (last += gap));
+        const frequencies = Uint32Array.from(pairs, ([, frequency]) => frequency);
+        const bytes = encodePostings({ ordinals, frequencies });
+        const place = { at: 0, previous: -1 };
+        const into = { ordinals: new Uint32Array(block), frequencies: new Uint32Array(block) };
+        const read: [number, number][] = [];
+        for (let start = 0; place.at < bytes.length; start += block) {
+          const count = readPostings(bytes, place, { end: block, ...into });
+          for (let at = 0; at < count; at++) read.push([start + (into.ordinals[at] ?? 0), into.frequencies[at] ?? 0]);
+          place.previous -= block;
+        }
+        expect(read).toEqual(Array.from(ordinals, (ordinal, at) => [ordinal, frequencies[at]]));
+      }),
+    );
+  });
+
   it("are read as they were written", () => {
     const entries = fc.uniqueArray(fc.tuple(fc.nat(1 << 30), fc.integer({ min: 1, max: 100_000 })), {
       selector: ([ordinal]) => ordinal,
@@ -280,6 +308,60 @@ describe("learning from what was written", () => {
     await index.settled();
     // The first one that was learned is from all that was written.
     expect(index.semantic.model()).toMatchObject({ model: 1, chunks: 1_000 });
+  });
+
+  it("makes the same vectors however many chunks it makes at once, across segments and restarts", async () => {
+    const path = join(await temporaryFolder(), "index.sqlite");
+    const index = await openIndex(path);
+    await put(index, texts("a", 500));
+    await index.settled();
+    await put(index, texts("b", 30));
+    await index.settled();
+    const model = index.semantic.model();
+    if (model === undefined) throw new Error("nothing was learned");
+    const { segments } = index.reader.snapshot();
+    expect(segments).toHaveLength(2);
+    const statements = new Statements(index.database);
+    const again = await openIndex(path);
+    const scores = (vectors: ByteVectors | undefined) => {
+      const into = new Float64Array(vectors?.count ?? 0);
+      vectors?.score(model.basis.slice(0, model.rank), into, 0);
+      return into;
+    };
+    for (const view of segments) {
+      const vectors = new ByteVectors(model.rank, view.ids.length);
+      let at = 0;
+      // oxlint-disable-next-line no-await-in-loop
+      for await (const blob of new Folder(statements, model, 500, 64).fold(
+        view.segment,
+        view.ids.length,
+        new TimeSlice(),
+      )) {
+        const made = VectorBlob.of(model.rank, blob);
+        vectors.load(at, made);
+        at += made.scales.length;
+      }
+      expect(at).toBe(view.ids.length);
+      expect(scores(index.semantic.vectors(model, view))).toEqual(scores(vectors));
+      expect(scores(again.semantic.vectors(model, view))).toEqual(scores(vectors));
+    }
+    const blocks = "SELECT count(*) AS count FROM semantic_vectors";
+    expect(statements.get(blocks)).toEqual({ count: 2 });
+  });
+
+  it("begins anew when it was ended in the middle, and leaves nothing of what it had", async () => {
+    const index = await openIndex();
+    await put(index, texts("a", 250));
+    await index.settled();
+    const before = index.semantic.model();
+    // A process that learned, and ended before the model was there.
+    index.database.exec("INSERT INTO semantic_vectors VALUES (7, 1, 0, x'00'), (1, 99, 0, x'00')");
+    expect(index.semantic.model()).toBe(before);
+    await put(index, texts("b", 250));
+    await index.settled();
+    expect(index.semantic.model()).toMatchObject({ model: 2, chunks: 500 });
+    const rows = index.database.prepare("SELECT DISTINCT model FROM semantic_vectors").all();
+    expect(rows).toEqual([{ model: 2 }]);
   });
 
   it("keeps nobody waiting who closes the index", async () => {

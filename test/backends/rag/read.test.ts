@@ -77,6 +77,16 @@ it("cuts any text into chunks that cover its words, in order and within the size
   );
 });
 
+it("estimates the tokens of plain text as those of any other", () => {
+  const text = fc.string({ unit: fc.constantFrom(..."aZ09 .\t\n_-[`{@", "\u0000", "word", "1234"), maxLength: 60 });
+  fc.assert(
+    fc.property(text, (plain) => {
+      expect(estimateTokens(`${plain} é`)).toBe(estimateTokens(plain) + 1);
+    }),
+  );
+  expect(estimateTokens("seven letters 12345 (x)")).toBe(1 + 2 + 2 + 3);
+});
+
 it("finds words by their stems, parts and letters", () => {
   expect(analyze("The Connections were CONNECTED")).toEqual(["connect", "connect"]);
   expect(analyze("readFile snake_case naïve")).toEqual(["readfil", "read", "file", "snake", "case", "naiv"]);

@@ -54,10 +54,26 @@ export function encodePostings({ ordinals, frequencies }: PostingsBuilder | Post
 
 /** Reads what {@link encodePostings} wrote; `count` is how many there are. @throws RangeError when the bytes end early. */
 export function decodePostings(bytes: Uint8Array, count: number): Postings {
-  const ordinals = new Uint32Array(count);
-  const frequencies = new Uint32Array(count);
-  let at = 0;
-  let previous = -1;
+  const postings = { ordinals: new Uint32Array(count), frequencies: new Uint32Array(count) };
+  const read = readPostings(bytes, { at: 0, previous: -1 }, { end: Number.POSITIVE_INFINITY, ...postings });
+  if (read !== count) throw new RangeError("the postings end early");
+  return postings;
+}
+
+/**
+ * Reads postings from a place on, up to the first whose ordinal is not below `end` or until there is no more room, and moves the
+ * place there.
+ *
+ * @returns how many were read
+ * @throws RangeError when the bytes end in the middle of a number
+ */
+export function readPostings(
+  bytes: Uint8Array,
+  place: { at: number; previous: number },
+  { end, ordinals, frequencies }: Postings & { readonly end: number },
+): number {
+  let { at, previous } = place;
+  let count = 0;
   const read = (): number => {
     let value = 0;
     for (let scale = 1; ; scale *= 0x80) {
@@ -67,13 +83,22 @@ export function decodePostings(bytes: Uint8Array, count: number): Postings {
       if (byte < 0x80) return value;
     }
   };
-  for (let index = 0; index < count; index++) {
+  while (at < bytes.length && count < ordinals.length) {
+    const before = at;
     const gap = read();
-    previous += Math.floor(gap / 2) + 1;
-    ordinals[index] = previous;
-    frequencies[index] = gap % 2 === 1 ? 1 : read();
+    const ordinal = previous + Math.floor(gap / 2) + 1;
+    if (ordinal >= end) {
+      at = before;
+      break;
+    }
+    ordinals[count] = ordinal;
+    frequencies[count] = gap % 2 === 1 ? 1 : read();
+    previous = ordinal;
+    count += 1;
   }
-  return { ordinals, frequencies };
+  place.at = at;
+  place.previous = previous;
+  return count;
 }
 
 /** Writes numbers of any order; ascending ones are best written as gaps with {@link encodeAscending}. */

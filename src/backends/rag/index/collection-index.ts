@@ -93,7 +93,7 @@ export class CollectionIndex {
       const writer = new IndexWriter(this.#database, before + 1);
       try {
         const value = await work(writer, slice);
-        if (writer.changed) writer.publish();
+        if (writer.changed) await writer.publish(slice);
         resolve(value);
       } catch (error) {
         reject(error);

@@ -84,4 +84,12 @@ export const MIGRATIONS: readonly string[] = [
   DELETE FROM semantic_models;
   DELETE FROM semantic_vectors;
   `,
+  `
+  -- A segment's vectors lie in blocks, so that none is too large to be made or read at once. They are learned again, too.
+  DELETE FROM semantic_models;
+  DROP TABLE semantic_vectors;
+  CREATE TABLE semantic_vectors (
+    model INTEGER NOT NULL, segment INTEGER NOT NULL, block INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (model, segment, block)
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { analyze } from "../text/analyze.ts";
+import type { TimeSlice } from "../time-slice.ts";
 import type { Database } from "./database.ts";
 import { Inverter } from "./inverter.ts";
 import { Statements } from "./statements.ts";
@@ -32,7 +33,7 @@ export type PutOutcome = "added" | "updated" | "unchanged";
 /**
  * Writes one generation of an index: nothing of it is seen before `publish`, and nothing remains of it after `abandon`.
  *
- * Its methods are synchronous and short, so that searches run in between.
+ * What its methods do at once is short, so that searches run in between.
  */
 export class IndexWriter {
   readonly #database: Database;
@@ -40,6 +41,7 @@ export class IndexWriter {
   readonly #generation: number;
   readonly #inverter = new Inverter();
   readonly #now: () => number;
+  readonly #putAll: (documents: readonly PreparedDocument[]) => PutOutcome[];
   #changed = false;
   #totals: { documents: number; bytes: number } | undefined;
 
@@ -48,6 +50,9 @@ export class IndexWriter {
     this.#statements = new Statements(database);
     this.#generation = generation;
     this.#now = now;
+    this.#putAll = database.transaction((documents: readonly PreparedDocument[]) =>
+      documents.map((document) => this.#putOne(document)),
+    );
   }
 
   /** Whether there is anything to publish. */
@@ -55,17 +60,11 @@ export class IndexWriter {
     return this.#changed;
   }
 
-  /** Adds a document, or puts it in the place of the one with its id. */
-  put(document: PreparedDocument): PutOutcome {
-    const outcome = this.#database.transaction((): PutOutcome => {
-      const known = this.#current(document.id);
-      if (known !== undefined && Buffer.compare(known.digest, document.digest) === 0) return "unchanged";
-      if (known !== undefined) this.#markRemoved(known);
-      this.#insert(document);
-      return known === undefined ? "added" : "updated";
-    })();
-    if (this.#inverter.full) this.#inverter.flush(this.#database, this.#generation);
-    return outcome;
+  /** Adds documents in one step, or puts each in the place of the one with its id; what became of each. */
+  async put(documents: readonly PreparedDocument[], slice: TimeSlice): Promise<PutOutcome[]> {
+    const outcomes = this.#putAll(documents);
+    if (this.#inverter.full) await this.#inverter.flush(this.#database, this.#generation, slice);
+    return outcomes;
   }
 
   /** Whether a document with this id and content is there. */
@@ -110,9 +109,17 @@ export class IndexWriter {
   }
 
   /** Lets everything be seen, at once. */
-  publish(): void {
-    this.#inverter.flush(this.#database, this.#generation);
+  async publish(slice: TimeSlice): Promise<void> {
+    await this.#inverter.flush(this.#database, this.#generation, slice);
     this.#statements.run("UPDATE state SET value = ? WHERE name = 'generation'", this.#generation);
+  }
+
+  #putOne(document: PreparedDocument): PutOutcome {
+    const known = this.#current(document.id);
+    if (known !== undefined && Buffer.compare(known.digest, document.digest) === 0) return "unchanged";
+    if (known !== undefined) this.#markRemoved(known);
+    this.#insert(document);
+    return known === undefined ? "added" : "updated";
   }
 
   #insert(document: PreparedDocument): void {

@@ -1,10 +1,10 @@
-import { openByteDots } from "./byte-dots.ts";
+import { openByteDots } from "../simd/byte-dots.ts";
+import { quantize, type VectorBlob } from "./vector-blob.ts";
 
 /** Places come in sixteens, as many as are multiplied at once. */
 const LANES = 16;
 /** Fewer vectors are multiplied here: each WebAssembly memory reserves gigabytes of addresses. */
 const MIN_FOR_WASM = 4_096;
-const LARGEST = 127;
 
 /**
  * Vectors whose numbers are kept as bytes, a quarter of what floats take, each with its own scale: a cosine moves by less than
@@ -40,37 +40,16 @@ export class ByteVectors {
     this.#bytes = new Int8Array(buffer, stride + count * 4, count * stride);
   }
 
-  /** @param floats `size` numbers a vector, one vector after another */
-  static from(floats: Float32Array, size: number): ByteVectors {
-    const vectors = new ByteVectors(size, floats.length / size);
-    for (let index = 0; index < vectors.count; index++) {
-      vectors.set(index, floats.subarray(index * size, (index + 1) * size));
+  /** Puts the vectors that a {@link VectorBlob} holds in the places from `index` on. */
+  load(index: number, { scales, bytes }: VectorBlob): void {
+    const { size } = this;
+    this.#scales.set(scales, index);
+    if (size === this.#stride) this.#bytes.set(bytes, index * size);
+    else {
+      for (let at = 0; at < scales.length; at++) {
+        this.#bytes.set(bytes.subarray(at * size, (at + 1) * size), (index + at) * this.#stride);
+      }
     }
-    return vectors;
-  }
-
-  /** Takes back what `toBlob` gave. */
-  static fromBlob(blob: Uint8Array, size: number): ByteVectors {
-    const count = blob.length / (size + 4);
-    const vectors = new ByteVectors(size, count);
-    vectors.#scales.set(new Float32Array(new Uint8Array(blob.subarray(0, count * 4)).buffer));
-    for (let index = 0; index < count; index++) {
-      const from = count * 4 + index * size;
-      vectors.#bytes.set(new Int8Array(blob.buffer, blob.byteOffset + from, size), index * vectors.#stride);
-    }
-    return vectors;
-  }
-
-  /** The scales, then the bytes. */
-  toBlob(): Uint8Array {
-    const { count, size } = this;
-    const blob = new Uint8Array(count * (4 + size));
-    blob.set(new Uint8Array(this.#scales.buffer));
-    const bytes = new Int8Array(blob.buffer, count * 4);
-    for (let index = 0; index < count; index++) {
-      bytes.set(this.#bytes.subarray(index * this.#stride, index * this.#stride + size), index * size);
-    }
-    return blob;
   }
 
   set(index: number, vector: Float32Array): void {
@@ -98,15 +77,4 @@ export class ByteVectors {
       this.#results[index] = dot;
     }
   }
-}
-
-/** Writes a vector as bytes, and answers what one of them stands for; 0 for a vector without length. */
-function quantize(vector: Float32Array, bytes: Int8Array): number {
-  let largest = 0;
-  for (const value of vector) largest = Math.max(largest, Math.abs(value));
-  bytes.fill(0);
-  if (largest === 0) return 0;
-  const scale = largest / LARGEST;
-  for (let at = 0; at < vector.length; at++) bytes[at] = Math.round((vector[at] ?? 0) / scale);
-  return scale;
 }

@@ -13,6 +13,9 @@ import type { SourcePart } from "./sources.ts";
 export const RETRIEVERS = ["bm25", "feedback", "lsa", "dense"] as const;
 export type Retriever = (typeof RETRIEVERS)[number];
 
+/** What is put together where nobody says. */
+export const DEFAULT_RETRIEVERS = ["bm25", "feedback", "lsa"] as const satisfies readonly Retriever[];
+
 /** What is looked for. */
 export interface SearchRequest {
   readonly query: string;
@@ -43,6 +46,8 @@ export interface FoundChunk {
 
 /** How much each counts when several are put together: what is built in is weaker at meanings than at words. */
 const WEIGHTS: Readonly<Record<Retriever, number>> = { bm25: 1, feedback: 1, lsa: 0.3, dense: 1 };
+/** Feedback has half of its weight from the query's own words: beside it they only keep it from drifting away. */
+const BM25_BESIDE_FEEDBACK = 0.4;
 
 /** How many each retriever finds at least, for the ranks to be put together. */
 const MIN_CANDIDATES = 100;
@@ -54,12 +59,13 @@ const MIN_FEEDBACK_CHUNKS = 50;
 /** Searches the parts for a query; synchronous, so that it sees one state of them. */
 export function retrieve(parts: readonly SourcePart[], request: SearchRequest): FoundChunk[] {
   const { topK, retrievers, perDocument, filter } = request;
-  const terms = countTerms(analyze(request.query));
   // What is left out afterwards must not leave too few.
   const isSelective = filter !== undefined && Object.keys(filter).length > 0;
   const candidates = isSelective ? Number.MAX_SAFE_INTEGER : Math.max(MIN_CANDIDATES, perDocument ? topK * 4 : topK);
+  const query = new Query(request.query, parts, candidates);
   const lists = retrievers.map((retriever): RankedList => {
-    return { retriever, weight: WEIGHTS[retriever], hits: rank(parts, retriever, { ...request, terms }, candidates) };
+    const hits = rank(parts, retriever, { query, dense: request.dense }, candidates);
+    return { retriever, weight: weightOf(retriever, retrievers), hits };
   });
   const fused = fuse(lists, candidates, request.fusion);
   const found: FoundChunk[] = [];
@@ -76,27 +82,58 @@ export function retrieve(parts: readonly SourcePart[], request: SearchRequest): 
   return found;
 }
 
+function weightOf(retriever: Retriever, beside: readonly Retriever[]): number {
+  return retriever === "bm25" && beside.includes("feedback") ? BM25_BESIDE_FEEDBACK : WEIGHTS[retriever];
+}
+
+/** A query, ranked by its words at most once however many retrievers start from that. */
+class Query {
+  readonly terms: WeightedTerms;
+  readonly #parts: readonly SourcePart[];
+  readonly #limit: number;
+  #byTerms: Hit[] | undefined;
+  #widened: WeightedTerms | undefined;
+
+  constructor(text: string, parts: readonly SourcePart[], limit: number) {
+    this.terms = countTerms(analyze(text));
+    this.#parts = parts;
+    this.#limit = limit;
+  }
+
+  get byTerms(): Hit[] {
+    this.#byTerms ??= rankByTerms(this.#parts, this.terms, this.#limit);
+    return this.#byTerms;
+  }
+
+  /** With what it learns from its best chunks; the query as it is where there are too few to learn from. */
+  get widened(): WeightedTerms {
+    this.#widened ??= this.#widen();
+    return this.#widened;
+  }
+
+  #widen(): WeightedTerms {
+    const parts = this.#parts;
+    if (parts.reduce((sum, { view }) => sum + view.chunks, 0) < MIN_FEEDBACK_CHUNKS) return this.terms;
+    return widenQuery(parts, this.terms, this.byTerms, (hit) => {
+      const { document, heading, text } = readHit(parts, { ...hit, ranks: {} });
+      return analyze(toSearchedText(document.title, heading, text()));
+    });
+  }
+}
+
 function rank(
   parts: readonly SourcePart[],
   retriever: Retriever,
-  { terms, dense }: Pick<SearchRequest, "dense"> & { readonly terms: WeightedTerms },
+  { query, dense }: { readonly query: Query; readonly dense: SearchRequest["dense"] | undefined },
   limit: number,
 ): Hit[] {
   switch (retriever) {
     case "bm25":
-      return rankByTerms(parts, terms, limit);
-    case "feedback": {
-      const first = rankByTerms(parts, terms, limit);
-      const chunks = parts.reduce((sum, { view }) => sum + view.chunks, 0);
-      if (chunks < MIN_FEEDBACK_CHUNKS) return first;
-      const widened = widenQuery(parts, terms, first, (hit) => {
-        const { document, heading, text } = readHit(parts, { ...hit, ranks: {} });
-        return analyze(toSearchedText(document.title, heading, text()));
-      });
-      return rankByTerms(parts, widened, limit);
-    }
+      return query.byTerms;
+    case "feedback":
+      return query.widened === query.terms ? query.byTerms : rankByTerms(parts, query.widened, limit);
     case "lsa":
-      return rankBySemantics(parts, terms, limit);
+      return rankBySemantics(parts, query.widened, limit);
     case "dense":
       return dense === undefined ? [] : rankByEmbeddings(parts, dense, limit);
   }
@@ -131,7 +168,7 @@ function rankBySemantics(parts: readonly SourcePart[], terms: WeightedTerms, lim
   const queries = new Map<SourcePart["semantic"], Float32Array | undefined>();
   return rankByVectors(parts, limit, ({ semantic, view }) => {
     const model = semantic.model();
-    const chunks = model && semantic.vectors(model, view.segment);
+    const chunks = model && semantic.vectors(model, view);
     if (model === undefined || chunks === undefined) return undefined;
     if (!queries.has(semantic)) queries.set(semantic, foldQuery(terms, model));
     const query = queries.get(semantic);

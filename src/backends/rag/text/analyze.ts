@@ -11,9 +11,10 @@ const MARKS = /\p{M}+/gu;
 const ASCII = /^[\x00-\x7f]*$/;
 const HUMP = /(?<=\p{Ll})(?=\p{Lu})/u;
 const MAX_TERM_LENGTH = 64;
-const MAX_STEMS = 100_000;
+const MAX_KNOWN = 100_000;
 
-const stems = new Map<string, string>();
+/** What words were turned into. */
+const known = new Map<string, readonly string[]>();
 
 /**
  * Turns text into the terms that it is found by, repetitions kept: lower case without accents, stop words left out, English
@@ -22,14 +23,31 @@ const stems = new Map<string, string>();
 export function analyze(text: string): string[] {
   const terms: string[] = [];
   const plain = ASCII.test(text) ? text : text.normalize("NFKD").replace(MARKS, "").normalize("NFC");
-  for (const [word] of plain.matchAll(WORD)) {
-    if (HAS_UNSPACED.test(word)) addUnspaced(terms, word);
-    else {
-      addWord(terms, word.toLowerCase());
-      if (HUMP.test(word)) for (const part of word.split(HUMP)) addWord(terms, part.toLowerCase());
-    }
+  for (const word of plain.match(WORD) ?? []) {
+    for (const term of known.get(word) ?? toTerms(word)) terms.push(term);
   }
   return terms;
+}
+
+function toTerms(word: string): readonly string[] {
+  const own = copy(word);
+  const terms: string[] = [];
+  if (HAS_UNSPACED.test(own)) addUnspaced(terms, own);
+  else {
+    addWord(terms, own.toLowerCase());
+    if (HUMP.test(own)) for (const part of own.split(HUMP)) addWord(terms, part.toLowerCase());
+  }
+  if (own.length <= MAX_TERM_LENGTH) {
+    // Forgotten all at once: the common words are back after a few texts.
+    if (known.size >= MAX_KNOWN) known.clear();
+    known.set(own, terms);
+  }
+  return terms;
+}
+
+/** A word that does not keep the text in memory that it was cut from. */
+function copy(word: string): string {
+  return Buffer.from(word, "utf16le").toString("utf16le");
 }
 
 /** Counts terms. */
@@ -42,17 +60,7 @@ export function countTerms(terms: Iterable<string>): Map<string, number> {
 function addWord(terms: string[], word: string): void {
   if (STOP_WORDS.has(word)) return;
   const short = word.length > MAX_TERM_LENGTH ? word.slice(0, MAX_TERM_LENGTH) : word;
-  terms.push(LATIN.test(short) ? toStem(short) : short);
-}
-
-function toStem(word: string): string {
-  const known = stems.get(word);
-  if (known !== undefined) return known;
-  const stem = stemmer(word);
-  // Forgotten all at once: the common words are back after a few texts.
-  if (stems.size >= MAX_STEMS) stems.clear();
-  stems.set(word, stem);
-  return stem;
+  terms.push(LATIN.test(short) ? stemmer(short) : short);
 }
 
 function addUnspaced(terms: string[], word: string): void {
