@@ -8,6 +8,7 @@ const END_BYTES = 22;
 const MAX_COMMENT = 65_535;
 const DEFLATED = 8;
 const MAX_BYTES = 256 * 1024 * 1024;
+const MAX_ENTRIES = 10_000;
 
 /**
  * Refuses an archive that would unpack to more than a document may, or that lies about how much that is: the libraries that
@@ -17,10 +18,17 @@ const MAX_BYTES = 256 * 1024 * 1024;
  */
 export function checkUnpackedSize(archive: Buffer, maxBytes: number = MAX_BYTES): void {
   let total = 0;
+  let entries = 0;
   let at = findDirectory(archive);
   while (at + 46 <= archive.length && archive.readUInt32LE(at) === ENTRY) {
     const size = archive.readUInt32LE(at + 24);
     total += size;
+    entries += 1;
+    if (entries > MAX_ENTRIES) {
+      throw new ToolyardError("limit_exceeded", `the document is an archive of more than ${MAX_ENTRIES} files`, {
+        details: { limit: "archive_entries", max: MAX_ENTRIES },
+      });
+    }
     if (total > maxBytes) throw tooLarge(total, maxBytes);
     checkEntry(archive, at, size, maxBytes);
     at += 46 + archive.readUInt16LE(at + 28) + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);

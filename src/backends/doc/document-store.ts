@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type Driver from "better-sqlite3";
+import { ToolyardError } from "../../core/errors.ts";
 import { loadLibrary } from "../../documents/load-library.ts";
 import type { DocumentParts, Figure } from "./read-parts.ts";
 import type { Section } from "./outline.ts";
@@ -127,7 +128,14 @@ export class DocumentStore {
   }
 
   #open(): Promise<Driver.Database> {
-    this.#database ??= this.#connect();
+    this.#database ??= this.#connect().catch((error: unknown) => {
+      // The next call tries again: a full disk need not stay full.
+      this.#database = undefined;
+      if (ToolyardError.is(error)) throw error;
+      throw new ToolyardError("dependency_failed", "the file that documents are kept in cannot be opened", {
+        cause: error,
+      });
+    });
     return this.#database;
   }
 

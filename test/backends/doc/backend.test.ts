@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -184,6 +185,41 @@ describe("doc", () => {
     expect(meta?.error).toBe(error);
     // What is there may always be replaced.
     expect((await docs.call("ingest", { id: "guide", text: GUIDE })).code).toBe(0);
+  });
+
+  it("takes nothing of an archive but the document: a file's name leads nowhere (C03), and a million files are too many (C04)", async () => {
+    await using docs = await openDocs();
+    const mark = `toolyard-c03-${crypto.randomUUID()}`;
+    const names = [
+      `../${mark}`,
+      `/tmp/${mark}`,
+      `word/../../../../../tmp/${mark}`,
+      `..\\${mark}`,
+      `word/media/../../${mark}`,
+    ];
+    const slip = zipArchive({ ...DOCX, ...Object.fromEntries(names.map((name) => [name, "slipped"])) });
+    expect((await docs.call("ingest", { name: "slip.docx", base64: base64(slip) })).data).toMatchObject({
+      title: "Metals",
+    });
+    for (const path of [join("/tmp", mark), join(tmpdir(), mark), join(process.cwd(), "..", mark), join("/", mark)]) {
+      expect(existsSync(path), path).toBe(false);
+    }
+    const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`word/${index}`, ""]));
+    const { meta, data } = await docs.call("ingest", {
+      name: "many.docx",
+      base64: base64(zipArchive({ ...DOCX, ...many })),
+    });
+    expect({ ...meta, ...data }).toMatchObject({ error: "limit_exceeded", limit: "archive_entries", max: 10_000 });
+  });
+
+  it("tries again to open its file after it could not (D11)", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "toolyard-doc-"));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    await writeFile(join(folder, "doc"), "in the way");
+    await using docs = await openDocs({}, folder);
+    expect((await docs.call("list")).meta?.outcome).toBe("infra_error");
+    await rm(join(folder, "doc"));
+    expect((await docs.call("list")).data).toEqual({ documents: [] });
   });
 
   it("gives no more text than asked for, and says so", async () => {

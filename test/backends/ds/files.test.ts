@@ -1,9 +1,13 @@
-import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, mkdirSync, realpathSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import DsBackend from "../../../src/backends/ds/backend.ts";
+import { XLSX } from "../../kit/office-files.ts";
+import { zipArchive } from "../../kit/zip-archive.ts";
 import { type Call, caller } from "../../kit/tool-caller.ts";
 import { type TestServer, testServer } from "../../kit/test-server.ts";
 import { makeParquet, makeSeeds, SALES } from "./seed-folder.ts";
@@ -231,14 +235,70 @@ describe("paths", () => {
     expect(files.map(({ file }: { file: string }) => file)).toEqual(["in.csv", "real.csv"]);
   });
 
+  it("never lead out by a link that is swapped while they are read (C02)", async () => {
+    const folder = makeSeeds({ "real.csv": "word\nours\n" });
+    writeFileSync(join(dirname(folder), "outside.csv"), "word\nsecret\n");
+    const link = join(folder, "link.csv");
+    symlinkSync("real.csv", link);
+    const call = await openServer({ folders: [folder] });
+    let swaps = 0;
+    const swap = setInterval(() => {
+      symlinkSync(swaps++ % 2 === 0 ? "../outside.csv" : "real.csv", `${link}.new`);
+      renameSync(`${link}.new`, link);
+    }, 1);
+    onTestFinished(() => clearInterval(swap));
+    for (let round = 0; round < 12; round += 1) {
+      // oxlint-disable-next-line no-await-in-loop
+      const answer = await call("ds:read_csv", { csv_file: "link.csv" });
+      expect(JSON.stringify(answer)).not.toContain("secret");
+      expect(["path_refused", "path_not_found", undefined]).toContain(answer["failed"]);
+    }
+    expect(swaps).toBeGreaterThan(2);
+  });
+
   it("to what is no regular file are refused, and nothing waits for them (C05)", async () => {
     const folder = makeSeeds({ "real.csv": SALES });
     execFileSync("mkfifo", [join(folder, "pipe.csv")]);
     symlinkSync("/dev/zero", join(folder, "zero.csv"));
+    const socket = createServer().listen(join(folder, "socket.csv"));
+    onTestFinished(() => void socket.close());
+    await once(socket, "listening");
     const call = await openServer({ folders: [folder] });
     expect(await call("ds:read_csv", { csv_file: "pipe.csv" })).toMatchObject({ failed: "path_refused" });
     expect(await call("ds:read_csv", { csv_file: "zero.csv" })).toMatchObject({ failed: "path_refused" });
+    expect(await call("ds:read_csv", { csv_file: "socket.csv" })).toMatchObject({ failed: "path_refused" });
     expect((await call("ds:inspect_data"))["files"]).toHaveLength(1);
+  });
+
+  it("in a workbook's archive are no paths of ours: nothing is written of it (C03)", async () => {
+    const mark = `toolyard-c03-${crypto.randomUUID()}`;
+    const names = [`../${mark}`, `/tmp/${mark}`, `xl/../../../../../tmp/${mark}`, `..\\${mark}`];
+    const slip = zipArchive({ ...XLSX, ...Object.fromEntries(names.map((name) => [name, "slipped"])) });
+    const folder = makeSeeds({ "slip.xlsx": slip });
+    const call = await openServer({ folders: [folder] });
+    expect(await call("ds:read_csv", { csv_file: "slip.xlsx" })).toMatchObject({ rows: [["copper", 7]] });
+    for (const path of [join("/tmp", mark), join(dirname(folder), mark), join("/", mark)]) {
+      expect(existsSync(path), path).toBe(false);
+    }
+  });
+
+  it("refuse params that are none before anything is read (D10)", async () => {
+    const call = await openServer({ folders: [makeSeeds({ "sales.csv": SALES })] });
+    for (const [tool, params] of [
+      ["ds:read_csv", {}],
+      ["ds:read_csv", { csv_file: 7 }],
+      ["ds:read_csv", { csv_file: "sales.csv", max_rows: 0 }],
+      ["ds:query", { query: "" }],
+      ["ds:inspect_data", { files: [] }],
+      ["ds:inspect_data", { source: "disk" }],
+      ["ds:run_python", { code: "1", return_vars: ["a b"] }],
+      ["ds:run_python", { code: "1", folder: "/etc" }],
+    ] as const) {
+      // oxlint-disable-next-line no-await-in-loop
+      expect((await call(tool, params))["failed"], JSON.stringify(params)).toMatch(
+        /^(?:missing_field|invalid_(?:type|input))$/,
+      );
+    }
   });
 
   it("to a workbook that would unpack to far too much, or to more than it says, are refused before it is unpacked (C04)", async () => {

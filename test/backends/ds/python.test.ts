@@ -49,6 +49,21 @@ describeLocal("python on data", () => {
     expect(JSON.stringify(body)).not.toContain('"code_w1');
   });
 
+  it("runs commands of os.system and changes folders in its own box alone, beside another worker's (the known tool does in the server)", async () => {
+    const { call, server } = await openServer({ folders: [] });
+    const other: typeof call = (action, params, more) => call(action, params, { worker_id: "w2", ...more });
+    const before = process.cwd();
+    const code = (name: string) =>
+      `import os, time\nos.makedirs("${name}", exist_ok=True)\nos.chdir("${name}")\nfor _ in range(20):\n    assert os.getcwd().endswith("/${name}")\n    time.sleep(0.01)\nprint(os.system("exit 3") >> 8, os.getcwd())`;
+    const [mine, theirs] = await Promise.all([
+      call("ds:run_python", { code: code("one") }),
+      other("ds:run_python", { code: code("two") }),
+    ]);
+    expect([mine["stdout"], theirs["stdout"]]).toEqual(["3 /workspace/one\n", "3 /workspace/two\n"]);
+    expect(process.cwd()).toBe(before);
+    expect((await server.get("/health")).status).toBe(200);
+  });
+
   it("answers what code raises as the model's own failure, and refuses empty code in place of one of ours", async () => {
     const { call } = await openServer({ folders: [makeSeeds({ "sales.csv": SALES })] });
     const raised = await call("ds:run_python", { code: "print('before')\n1 / 0", return_vars: ["x"] });
