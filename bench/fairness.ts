@@ -82,7 +82,14 @@ for (const { name, limits, figure, repeats } of WORKS.filter((work) => wanted ==
     "p50 ratio": middle((run) => percentile(run.beside, 50) / percentile(run.alone, 50)).toFixed(2),
     "p99 ratio, median": median(ratios).toFixed(2),
     "least / most": `${Math.min(...ratios).toFixed(2)} / ${Math.max(...ratios).toFixed(2)}`,
-    "server's event loop late, p99 / most, ms": [
+    "server CPU in one turn, p50 / p99 / most, ms": [
+      middle(({ after }) => percentile(after.turnsMs, 50)),
+      middle(({ after }) => percentile(after.turnsMs, 99)),
+      middle(({ after }) => Math.max(...after.turnsMs)),
+    ]
+      .map((turnMs) => turnMs.toFixed(1))
+      .join(" / "),
+    "its event loop late, p99 / most, ms": [
       middle(({ after }) => after.lateMs[0]),
       middle(({ after }) => after.lateMs[1]),
     ]

@@ -18,6 +18,8 @@ export interface HeldStatus {
   readonly young: number;
   /** Processor time of its process since its start, all threads. */
   readonly cpuMs: number;
+  /** With `unwatch`: processor time of the main thread in each turn of its event loop that started a call since `watch`. */
+  readonly turnsMs: readonly number[];
   /** How late its event loop was since `watch`: the 99th percentile, and the most. */
   readonly lateMs: readonly [number, number];
   /** The longest time that a garbage collection stopped it since `watch`. */

@@ -21,6 +21,7 @@ gate.resolve();
 class Held extends Backend {
   readonly resource = "held";
   async pause({ ms }: { ms: number }) {
+    noteTurn();
     await gate.promise;
     if (ms > 0) await pause(ms);
     return { ms };
@@ -42,6 +43,23 @@ const server = await startServer({
   info: { title: "bench", description: "", version: "0" },
   configDir: ".",
 });
+/** Processor time of the main thread in each turn of the event loop that started a call, while somebody watches. */
+const turnsMs: number[] = [];
+let watching = false;
+let noting = false;
+let lastCpuMs = 0;
+function noteTurn(): void {
+  // Once a turn, at its end: a look in every turn would keep the loop busy, and its garbage be measured with it.
+  if (!watching || noting) return;
+  noting = true;
+  setImmediate(() => {
+    noting = false;
+    const { user, system } = process.threadCpuUsage();
+    const cpuMs = (user + system) / 1000;
+    if (lastCpuMs > 0) turnsMs.push(cpuMs - lastCpuMs);
+    lastCpuMs = cpuMs;
+  });
+}
 /** How late the event loop was, and how long its garbage collections stopped it, while somebody watched. */
 const late = monitorEventLoopDelay({ resolution: 1 });
 const pausesMs: number[] = [];
@@ -52,11 +70,17 @@ const NS_PER_MS = 1e6;
 
 process.on("message", (message) => {
   if (message === "watch") {
+    turnsMs.length = 0;
+    lastCpuMs = 0;
+    watching = true;
     late.reset();
     late.enable();
     pausesMs.length = 0;
   }
-  if (message === "unwatch") late.disable();
+  if (message === "unwatch") {
+    watching = false;
+    late.disable();
+  }
   if (message === "open") gate.resolve();
   if (message === "close") gate = Promise.withResolvers<void>();
   const { running, queued } = server.engine.admission.report();
@@ -71,6 +95,7 @@ process.on("message", (message) => {
     external,
     young: young?.physical_space_size ?? 0,
     cpuMs: (user + system) / 1000,
+    turnsMs: message === "unwatch" ? turnsMs : [],
     lateMs: [late.percentile(99) / NS_PER_MS, late.max / NS_PER_MS],
     longestPauseMs: Math.max(0, ...pausesMs),
   });

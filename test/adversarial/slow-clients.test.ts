@@ -20,6 +20,25 @@ describe("D08: slow clients", () => {
     expect(statusOf(await rawExchange(server.port, `${head("Content-Length: 100\r\n")}{"worker`))).toBe(408);
   });
 
+  it.each([
+    ["headers", "GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: "],
+    ["its body", `${head("Content-Length: 100000\r\n")}{"worker_id":"`],
+  ])(
+    "cuts off a client whose %s come a byte at a time without end: each byte wins it no time",
+    async (_name, start) => {
+      await using server = await testServer({ http: { headersTimeoutMs: 100, requestTimeoutMs: 200 } });
+      const socket = connect(server.port, "127.0.0.1");
+      socket.on("error", () => undefined);
+      socket.write(start);
+      const dripping = setInterval(() => socket.write("x"), 20);
+      let answer = "";
+      socket.setEncoding("latin1").on("data", (text: string) => (answer += text));
+      await new Promise<void>((resolve) => socket.on("close", () => resolve()));
+      clearInterval(dripping);
+      expect(statusOf(answer)).toBe(408);
+    },
+  );
+
   it("takes a body that comes byte by byte", async () => {
     await using server = await testServer({ backends: [new ScriptedBackend()] });
     const socket = connect(server.port, "127.0.0.1");
