@@ -26,6 +26,8 @@ export interface ReadyPoolOptions<S, M> {
   readonly discard: (member: M) => Promise<void>;
 }
 
+/** A session's first calls come before what nobody waits for. */
+const REFILL_AFTER_MS = 250;
 const AGAIN_MS = 1_000;
 const LONGEST_AGAIN_MS = 60_000;
 
@@ -73,7 +75,7 @@ export class ReadyPool<S, M> {
       // oxlint-disable-next-line no-await-in-loop -- the next only where this one is dead
       if (await isAlive(member, signal)) {
         this.#claimed += 1;
-        this.#refill();
+        setTimeout(() => this.#refill(), REFILL_AFTER_MS).unref();
         return member;
       }
       void discard(member);

@@ -26,7 +26,7 @@ export async function runBatch<I, T>(
 ): Promise<ItemResult<T>[]> {
   const { signal } = context;
   const results: ItemResult<T>[] = [];
-  const failures: ToolyardError[] = [];
+  const failures = new Map<number, ToolyardError>();
   let done = 0;
   let next = 0;
   const worker = async (): Promise<void> => {
@@ -40,21 +40,23 @@ export async function runBatch<I, T>(
       } catch (error) {
         signal.throwIfAborted();
         if (!ToolyardError.is(error)) throw error;
-        failures.push(error);
+        failures.set(index, error);
         results[index] = { error: toItemError(error) };
       }
       done += 1;
-      context.progress({ done, total: items.length, failed: failures.length });
+      context.progress({ done, total: items.length, failed: failures.size });
     }
   };
   await Promise.all(Array.from({ length: Math.min(parallel, items.length) }, worker));
-  const [first] = failures;
-  if (first === undefined || failures.length < items.length) return results;
+  if (failures.size < items.length) return results;
+  const errors = items.flatMap((_, index) => failures.get(index) ?? []);
+  const [first] = errors;
+  if (first === undefined) return results;
   if (items.length === 1) throw first;
   throw new ToolyardError("all_failed", `none of ${items.length} worked: ${first.message}`, {
-    details: { errors: failures.map(toItemError) },
+    details: { errors: errors.map(toItemError) },
     outcome: first.outcome,
-    retryable: failures.some(({ retryable }) => retryable),
+    retryable: errors.some(({ retryable }) => retryable),
   });
 }
 

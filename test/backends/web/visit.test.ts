@@ -163,6 +163,8 @@ describe("web:visit", () => {
       [404, undefined],
     ]);
     expect(data.warning).toMatch(/1 of 3 pages failed.*answered 404/);
+    const { data: none } = await reader.visit({ urls: ["http://10.0.0.1/", "file:///x"] });
+    expect(none.errors.map(({ name }: { name: string }) => name)).toEqual(["address_refused", "invalid_url"]);
     expect(data.result.split("\n=======\n")).toHaveLength(3);
   });
 
