@@ -66,6 +66,8 @@ async function compare(
   const at = (times_: readonly number[], share: number) =>
     times_.toSorted((left, right) => left - right)[Math.min(times_.length - 1, Math.floor(share * times_.length))] ?? 0;
   const show = (kept: readonly number[]) => `${at(kept, 0.5).toFixed(1)} / ${at(kept, 0.99).toFixed(1)}`;
+  const told = `${work}: ${show(mine)} against ${show(theirs)}`;
+  process.stderr.write(`${told}\n`);
   rows.push({
     work,
     "through the server p50 / p99, ms": show(mine),

@@ -1,8 +1,8 @@
 import { Backend, type BackendSetup } from "../../core/backend.ts";
 import type { ToolContext } from "../../core/context.ts";
 import type { ChatModel } from "../../core/chat-model.ts";
-import { ToolyardError } from "../../core/errors.ts";
 import { type Input, tool } from "../../core/tool.ts";
+import { withinLimit } from "../../core/within-limit.ts";
 import { ProcessPool } from "../../processes/process-pool.ts";
 import type { JobResult } from "../../processes/job-process.ts";
 import type { CollectedRows } from "../../query/row-collector.ts";
@@ -200,19 +200,14 @@ export default class DsBackend extends Backend {
 
   #toTimeout(wantedMs: number | undefined): number {
     const { default_timeout_ms: usual, max_timeout_ms: max } = this.#config;
-    return within("timeout_ms", wantedMs ?? Math.min(usual, max), max);
+    return withinLimit("timeout_ms", wantedMs ?? Math.min(usual, max), max);
   }
 
   #toRowLimits(maxRows: number, maxBytes?: number) {
     const { max_rows: most, max_bytes: mostBytes } = this.#config;
     return {
-      maxRows: within("max_rows", maxRows, most),
-      maxBytes: within("max_bytes", maxBytes ?? mostBytes, mostBytes),
+      maxRows: withinLimit("max_rows", maxRows, most),
+      maxBytes: withinLimit("max_bytes", maxBytes ?? mostBytes, mostBytes),
     };
   }
-}
-
-function within(limit: string, value: number, max: number): number {
-  if (value <= max) return value;
-  throw new ToolyardError("limit_exceeded", `${limit} is at most ${max}`, { details: { limit, max } });
 }

@@ -1,7 +1,7 @@
 import { Backend, type BackendSetup } from "../../core/backend.ts";
 import type { LifecycleContext, ToolContext } from "../../core/context.ts";
-import { ToolyardError } from "../../core/errors.ts";
 import { type BoundTool, type Input, tool } from "../../core/tool.ts";
+import { withinLimit } from "../../core/within-limit.ts";
 import { ProcessPool } from "../../processes/process-pool.ts";
 import type { JobResult } from "../../processes/job-process.ts";
 import type { CollectedRows } from "../../query/row-collector.ts";
@@ -126,8 +126,12 @@ export default class Text2SqlBackend extends Backend {
   ): Promise<ExecuteResult> {
     const target = await this.#databases.find(db_id);
     const config = this.#config;
-    const maxRows = within("max_rows", max_rows ?? Math.min(config.default_rows, config.max_rows), config.max_rows);
-    const maxBytes = within("max_bytes", max_bytes ?? config.max_bytes, config.max_bytes);
+    const maxRows = withinLimit(
+      "max_rows",
+      max_rows ?? Math.min(config.default_rows, config.max_rows),
+      config.max_rows,
+    );
+    const maxBytes = withinLimit("max_bytes", max_bytes ?? config.max_bytes, config.max_bytes);
     const { value } = await this.#run("execute", target, { query, rows: { maxRows, maxBytes } }, timeout_ms, context);
     return value as CollectedRows & ExecuteResult; // what the job "execute" answers
   }
@@ -186,16 +190,11 @@ export default class Text2SqlBackend extends Backend {
     context: ToolContext,
   ): Promise<JobResult> {
     const { default_timeout_ms: usualMs, max_timeout_ms: maxMs, memory_mib: memoryMiB } = this.#config;
-    const timeoutMs = within("timeout_ms", wantedMs ?? Math.min(usualMs, maxMs), maxMs);
+    const timeoutMs = withinLimit("timeout_ms", wantedMs ?? Math.min(usualMs, maxMs), maxMs);
     const limits = { timeoutMs, memoryMiB };
     const { signal } = context;
     return this.#pool.run(job, { ...params, target, limits }, { ...limits, graceMs: GRACE_MS[target.engine], signal });
   }
-}
-
-function within(limit: string, value: number, max: number): number {
-  if (value <= max) return value;
-  throw new ToolyardError("limit_exceeded", `${limit} is at most ${max}`, { details: { limit, max } });
 }
 
 function toTable({ name, reference, schema }: NamedTable): [string, GetSchemaResult["schema"][string]] {
