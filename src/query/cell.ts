@@ -24,10 +24,15 @@ export function toCell(value: unknown): Cell {
   }
 }
 
-/** A decimal number that came as text. */
+/** A decimal number that came as text, which it stays where a double holds it only roughly. */
 export function toNumberCell(text: string): Cell {
-  const digits = text.replace(/^-?0*|\./g, "").replace(/0+$/, "");
-  return /^-?\d+(\.\d+)?$/.test(text) && digits.length <= SAFE_DIGITS ? Number(text) : text;
+  const written = /^-?(?<digits>\d+(?:\.\d+)?)(?:e[+-]?\d+)?$/i.exec(text)?.groups?.["digits"];
+  if (written === undefined) return text;
+  const digits = written.replace(/^0*|\./g, "").replace(/^0+|0+$/g, "");
+  const number = Number(text);
+  // One that is far too large or too small has few digits, too.
+  const fits = Number.isFinite(number) && (number !== 0 || digits === "");
+  return fits && digits.length <= SAFE_DIGITS ? number : text;
 }
 
 function toObjectCell(value: object | null): Cell {

@@ -34,6 +34,8 @@ it("writes values of engines as JSON that loses nothing", () => {
   expect(["1.50", "-0.1", "123456789012345678.9", "1e400", "12"].map(toNumberCell)).toEqual([
     ...[1.5, -0.1, "123456789012345678.9", "1e400", 12],
   ]);
+  const [huge, tiny] = [`1${"0".repeat(400)}`, `0.${"0".repeat(400)}1`];
+  expect([huge, tiny, "2e3", "0.00", "00100"].map(toNumberCell)).toEqual([huge, tiny, 2000, 0, 100]);
   fc.assert(
     fc.property(fc.bigInt(), (value) => {
       expect(BigInt(String(toCell(value)))).toBe(value);

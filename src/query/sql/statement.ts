@@ -21,8 +21,11 @@ const TELLTALE = new Set([
   ...["pragma_database_list", "pragma_module_list", "sqlite_dbpage", "load_extension"],
   ...["duckdb_databases", "duckdb_settings", "duckdb_secrets", "duckdb_temporary_files", "which_secret"],
   ...["pg_read_file", "pg_read_binary_file", "pg_ls_dir", "pg_stat_file", "pg_file_settings", "pg_hba_file_rules"],
-  ...["lo_import", "lo_export", "dblink", "dblink_exec", "dblink_connect", "pg_terminate_backend", "pg_cancel_backend"],
+  ...["lo_import", "lo_export", "pg_terminate_backend", "pg_cancel_backend"],
+  ...["dblink", "dblink_exec", "dblink_connect", "dblink_connect_u", "dblink_open", "dblink_send_query"],
   ...["pg_reload_conf", "pg_rotate_logfile", "pg_sleep_until"],
+  // They run a query that is text, in which nothing is looked for.
+  ...["query_to_xml", "query_to_xmlschema", "query_to_xml_and_xmlschema", "ts_stat", "ts_rewrite"],
 ]);
 
 /** Cuts a text into its statements; comments alone are none. */
@@ -69,8 +72,20 @@ export function readingStatement(sql: string, dialect: Dialect): Statement {
       // SQLite and DuckDB take a string for a table's name.
       (kind === "word" || kind === "name" || (kind === "string" && dialect !== "postgres")),
   );
+  if (dialect === "postgres" && statement.tokens.some(isEscapedName)) {
+    throw new ToolyardError("invalid_input", 'a name may not be written as U&"…" here', {
+      suggestion: "Write the name itself.",
+    });
+  }
   if (telltale !== undefined) throw new ToolyardError("invalid_input", `${telltale.text} may not be used here`);
   return statement;
+}
+
+/** Whether a name begins here that says its letters by their numbers. */
+function isEscapedName({ kind, text, end }: Token, index: number, tokens: readonly Token[]): boolean {
+  const [and, name] = tokens.slice(index + 1, index + 3);
+  if (kind !== "word" || !/^u$/i.test(text) || and?.text !== "&" || name?.kind !== "name") return false;
+  return and.start === end && name.start === and.end;
 }
 
 /** Whether the outermost query of a statement asks for an order. */

@@ -52,6 +52,7 @@ describe("a CSV as people write it", () => {
     const call = await on({
       "unicode.csv": utf16("name,n\nJosé,1\n東京,2\n"),
       "big-endian.csv": utf16("name,n\nx,1\n").swap16(),
+      "unmarked.csv": Buffer.from("name,n\nx,1\n", "utf16le"),
       "latin.csv": Buffer.from("name,n\nJosé,1\n", "latin1"),
       "marked.csv": "\uFEFFname,n\nJosé,1\n",
     });
@@ -67,6 +68,10 @@ describe("a CSV as people write it", () => {
     expect(await read("big-endian.csv")).toMatchObject({
       failed: "business_failure",
       message: expect.stringContaining("big-endian"),
+    });
+    expect(await read("unmarked.csv")).toMatchObject({
+      failed: "business_failure",
+      message: expect.stringContaining("zero bytes"),
     });
     expect(await read("latin.csv")).toMatchObject({ rows: [["José", 1]], note: "read as Latin-1" });
     expect(await read("marked.csv")).toMatchObject({ columns: ["name", "n"], rows: [["José", 1]], note: null });
@@ -87,6 +92,25 @@ describe("a CSV as people write it", () => {
     expect(await read("dates.csv")).toMatchObject({ types: ["DATE"], rows: [["2024-12-31"]] });
     expect(await read("windows.csv")).toMatchObject({ types: ["BIGINT", "VARCHAR"], rows: [[1, "x"]] });
     expect(await read("tabs.tsv")).toMatchObject({ columns: ["a,b", "c"], rows: [["1,5", 2]] });
+  });
+
+  it("is measured although some of its numbers are infinite or none, as pandas writes them", async () => {
+    const call = await on({
+      "nan.csv": "a,b\n1.5,NaN\ninf,2\n1e200,3\n",
+      "plain.csv": "n\n1\n3\n",
+    });
+    const { files } = await call("ds:inspect_data", {});
+    expect(files).toMatchObject([
+      {
+        file: "nan.csv",
+        rows: 3,
+        columns: [
+          { name: "a", mean: null, standard_deviation: null },
+          { name: "b", mean: null, standard_deviation: null },
+        ],
+      },
+      { file: "plain.csv", columns: [{ name: "n", mean: 2, standard_deviation: Math.SQRT2 }] },
+    ]);
   });
 
   it("that is empty, or one endless line, is refused at once and by name", async () => {

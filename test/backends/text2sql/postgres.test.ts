@@ -11,6 +11,7 @@ describe.skipIf(programs === undefined)("PostgreSQL", () => {
     await postgres.run("postgres", [
       "CREATE ROLE reader LOGIN",
       "CREATE ROLE files LOGIN IN ROLE pg_read_server_files",
+      "CREATE ROLE deputy LOGIN NOINHERIT IN ROLE admin",
       "CREATE DATABASE shop",
     ]);
     await postgres.run("shop", [
@@ -70,7 +71,7 @@ describe.skipIf(programs === undefined)("PostgreSQL", () => {
   });
 
   it("refuses a role that may do more than read tables, unless the configuration says otherwise", async () => {
-    for (const role of ["admin", "files"]) {
+    for (const role of ["admin", "files", "deputy"]) {
       // oxlint-disable-next-line no-await-in-loop
       const { execute } = await open(role);
       // oxlint-disable-next-line no-await-in-loop
@@ -79,7 +80,27 @@ describe.skipIf(programs === undefined)("PostgreSQL", () => {
     const { execute } = await open("admin", { allow_privileged_role: true });
     expect(await execute("SELECT 1")).toMatchObject({ rows: [[1]] });
     expect(await execute("COPY (SELECT 1) TO '/tmp/toolyard-pg-out'")).toMatchObject({ failed: "invalid_input" });
-    expect(await execute("SELECT pg_read_file('/etc/passwd')")).toMatchObject({ failed: "invalid_input" });
+    for (const query of [
+      "SELECT pg_read_file('/etc/passwd')",
+      `SELECT U&"pg\\005Fread_file"('/etc/passwd')`,
+      `SELECT u&"pg!005Fread_file" UESCAPE '!' ('/etc/passwd')`,
+      "SELECT query_to_xml('SELECT pg_read_file(''/etc/passwd'')', true, true, '')",
+    ]) {
+      // oxlint-disable-next-line no-await-in-loop
+      expect(await execute(query), query).toMatchObject({ failed: "invalid_input" });
+    }
+    expect(await execute("SELECT U&'\\0041', 6 & u FROM (VALUES (3)) AS v (u)")).toMatchObject({ rows: [["A", 2]] });
+  });
+
+  it("keeps as text the numbers that a double cannot hold, inside JSON too", async () => {
+    const { execute } = await open();
+    const tiny = `0.${"0".repeat(399)}1`;
+    expect(await execute("SELECT 1e400::NUMERIC, 1e-400::NUMERIC, 0.00::NUMERIC, 2.50::NUMERIC")).toMatchObject({
+      rows: [[`1${"0".repeat(400)}`, tiny, 0, 2.5]],
+    });
+    expect(await execute(`SELECT '[9007199254740993, 1e400, 1.5, 2e3, {"a": -7}]'::JSON`)).toMatchObject({
+      rows: [[["9007199254740993", "1e400", 1.5, 2000, { a: -7 }]]],
+    });
   });
 
   it("stops in the server, too: at the time's end and when the caller goes away", async () => {

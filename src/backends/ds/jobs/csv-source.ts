@@ -172,6 +172,11 @@ function findEncoding({ name, sizeBytes }: DataFile, path: string): "utf-8" | "u
     throw new ToolyardError("business_failure", `${name} is big-endian UTF-16, which is not read`, {
       suggestion: "Save it as UTF-8.",
     });
+  const header = start.subarray(0, (start.indexOf(10) + 1 || start.length) + 1);
+  if (header.includes(0))
+    throw new ToolyardError("business_failure", `${name} has zero bytes in its first line`, {
+      suggestion: "It may be UTF-16 without its mark, or no text at all; save it as UTF-8.",
+    });
   // A letter may be cut in two at the end of what was read.
   const whole = start.length < sizeBytes ? start.subarray(0, start.lastIndexOf(10) + 1) : start;
   return isUtf8(whole) ? "utf-8" : "latin-1";

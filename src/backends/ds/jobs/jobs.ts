@@ -6,7 +6,7 @@ import { quoteName } from "../../../query/sql/quote.ts";
 import type { DataFile } from "../data-file.ts";
 import { namedIn } from "../named-in-query.ts";
 import { type FileProfile, profileRelation } from "./profile.ts";
-import { makeRelations, type Relation, type Relations } from "./relations.ts";
+import { explain, makeRelations, type Relation, type Relations } from "./relations.ts";
 
 // What runs in the processes of the pool: everything here may hold its thread.
 
@@ -49,8 +49,13 @@ export const jobs = {
     return withRelations({ files: [file], memoryMiB }, context, async (database, { relations }) => {
       const profiles: FileProfile[] = [];
       for (const relation of relations) {
-        // oxlint-disable-next-line no-await-in-loop
-        profiles.push(await profileRelation(database, relation));
+        try {
+          // oxlint-disable-next-line no-await-in-loop
+          profiles.push(await profileRelation(database, relation));
+        } catch (error) {
+          context.signal.throwIfAborted();
+          throw explain(error, file);
+        }
         context.partial(profiles);
       }
       return profiles;

@@ -85,8 +85,14 @@ function toMeasures({ name, type }: NamedColumn, values: number): readonly strin
     values <= EXACT_VALUES ? `count(DISTINCT ${column})` : `approx_count_distinct(${column})`,
     ...(isPlain ? [`min(${column})`, `max(${column})`] : ["NULL", "NULL"]),
     // As doubles: the sum of many large integers is none.
-    ...(isNumeric(type) ? [`avg(${column}::DOUBLE)`, `stddev_samp(${column}::DOUBLE)`] : ["NULL", "NULL"]),
+    ...(isNumeric(type) ? [`avg(${column}::DOUBLE)`, deviation(`${column}::DOUBLE`)] : ["NULL", "NULL"]),
   ];
+}
+
+/** DuckDB refuses the whole query where a value is infinite, is no number, or has a square that is too large. */
+function deviation(value: string): string {
+  const isUsual = `abs(${value}) < 1e150`;
+  return `CASE WHEN bool_and(${isUsual}) THEN stddev_samp(${value}) FILTER (WHERE ${isUsual}) END`;
 }
 
 const MEASURES = 6;

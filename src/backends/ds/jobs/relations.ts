@@ -92,7 +92,8 @@ async function findSource(connection: DuckDBConnection, file: DataFile, path: st
   return findCsvSource(connection, file, path);
 }
 
-function explain(error: unknown, { name }: DataFile): ToolyardError {
+/** What is wrong with a file, in the engine's words. */
+export function explain(error: unknown, { name }: DataFile): ToolyardError {
   if (ToolyardError.is(error)) return error;
   const message = (error instanceof Error ? error.message : String(error)).replaceAll(/\/proc\/self\/fd\/\d+/g, name);
   return new ToolyardError("business_failure", `${name} cannot be read: ${message.split("\n")[0]}`);

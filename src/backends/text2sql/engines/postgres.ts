@@ -11,10 +11,13 @@ const FETCH_ROWS = 500;
 const CONNECT_MS = 10_000;
 const CANCEL_MS = 2_000;
 
-/** What a role may have that a transaction's being read-only does not take away. */
-const PRIVILEGES = `SELECT r.rolsuper, r.rolreplication,
-  pg_has_role(current_user, 'pg_read_server_files', 'member') OR pg_has_role(current_user, 'pg_write_server_files', 'member')
-  OR pg_has_role(current_user, 'pg_execute_server_program', 'member') FROM pg_roles r WHERE r.rolname = current_user`;
+/**
+ * What a role may have that a transaction's being read-only does not take away, itself or by becoming one that it is a member of,
+ * which `set_config` does within a query.
+ */
+const PRIVILEGES = `SELECT bool_or(r.rolsuper), bool_or(r.rolreplication),
+  bool_or(r.rolname IN ('pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program'))
+  FROM pg_roles r WHERE pg_has_role(current_user, r.oid, 'member')`;
 
 /**
  * Connects to a PostgreSQL database and opens the one transaction of this reader, which is read-only and has taken its
@@ -223,12 +226,20 @@ function toPostgresCell(value: unknown, type: number | undefined): Cell {
       return toNumberCell(value);
     case "json":
     case "jsonb":
-      return JSON.parse(value);
+      return readJson(value);
     case "bytea":
       return toCell(Buffer.from(value.slice(2), "hex"));
     default:
       return value;
   }
+}
+
+/** Reads JSON in which a number that a double does not hold stays text. */
+function readJson(text: string): Cell {
+  // Its type does not know that JSON.parse tells how a number is written.
+  const keep = (_key: string, value: unknown, context?: { readonly source?: string }) =>
+    typeof value === "number" && context?.source !== undefined ? toNumberCell(context.source) : value;
+  return JSON.parse(text, keep);
 }
 
 /** What the server says of a query is its author's matter; of a connection that broke it is ours. */
