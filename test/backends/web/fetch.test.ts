@@ -169,4 +169,14 @@ describe("web:fetch", () => {
     // Only what broke off was tried again.
     expect(fetcher.double.requests.map(({ path }) => path)).toEqual(["/off", "/off", "/noise", "/upgrade"]);
   });
+
+  it("takes no part for the whole when the time ends in the middle of an answer", async () => {
+    await using fetcher = await openFetcher(
+      // Without a length and without chunks: the end of the connection is the end of the answer.
+      (_request, response) => void response.socket?.write("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\nsome"),
+      { timeout_ms: 500, retries: 0 },
+    );
+    const { data, meta } = await fetcher.send({ url: fetcher.double.url });
+    expect({ data, meta }).toMatchObject({ data: { limit: "timeout_ms" }, meta: { error: "limit_exceeded" } });
+  });
 });

@@ -45,6 +45,8 @@ export async function exchange(request: ExchangeRequest): Promise<Exchanged> {
     const headers = readHeaders(incoming);
     const isEmpty = request.method === "HEAD" || incoming.statusCode === 204 || incoming.statusCode === 304;
     const read = isEmpty ? { body: Buffer.alloc(0), truncated: false } : await readBody(incoming, request.maxBytes);
+    // An answer that ends with its connection looks whole when we are what ended it.
+    signal.throwIfAborted();
     return { status: incoming.statusCode ?? 0, headers, ...read };
   } catch (error) {
     signal.throwIfAborted();
