@@ -4,6 +4,7 @@ import { ToolyardError } from "../../core/errors.ts";
 import { findElement, PageElement } from "./page/page-element.ts";
 import type { PageState } from "./schemas.ts";
 import type { BrowserContext } from "./open-browser.ts";
+import { endScript } from "./tabs/end-script.ts";
 import type { Tab } from "./tabs/tabs.ts";
 
 /** The tab that a call means, within the time that it may take. */
@@ -30,23 +31,31 @@ export async function inTab<T>(
   work: (step: Step) => Promise<T>,
 ): Promise<T> {
   session.data.assertAlive();
+  const meant = session.data.tabs.get(tab);
   const timeoutMs = wantedMs ?? session.data.timeoutMs;
   const late = new ToolyardError("timeout", `the browser was not done within ${timeoutMs} ms`, {
     details: { limit: "timeout_ms", timeout_ms: timeoutMs },
+    suggestion: "A script that held the tab is ended now: try again, or go on in a new tab (browser:new_tab).",
   });
   const own = new AbortController();
   // What waits for an element says better than this what did not come, and does so first.
   const timer = setTimeout(() => own.abort(late), timeoutMs + GRACE_MS);
   const both = AbortSignal.any([signal, own.signal]);
   try {
-    return await untilAborted(work({ tab: session.data.tabs.get(tab), timeoutMs, signal: both }), both);
+    return await untilAborted(work({ tab: meant, timeoutMs, signal: both }), both);
   } catch (error) {
     session.data.assertAlive();
+    // By itself: the answer does not wait for it, and the tab's next call finds it asked for.
+    if (isTimeout(error) || both.aborted) void endScript(meant);
     both.throwIfAborted();
     throw error;
   } finally {
     clearTimeout(timer);
   }
+}
+
+function isTimeout(error: unknown): boolean {
+  return ToolyardError.is(error) ? error.error === "timeout" : error instanceof Error && error.name === "TimeoutError";
 }
 
 /** The element that a call names. */

@@ -15,6 +15,7 @@ import {
   WaitForParams,
 } from "../schemas.ts";
 import type { BrowserContext } from "../open-browser.ts";
+import { endScript } from "../tabs/end-script.ts";
 import { awaitElement, inTab, type Step, stateOf, until } from "../step.ts";
 
 const SCHEMES: ReadonlySet<string> = new Set(["http:", "https:", "data:", "about:", "file:", "blob:"]);
@@ -162,6 +163,7 @@ async function go(
   const stop = () => void tab.protocol.send("Page.stopLoading").catch(() => undefined);
   signal.addEventListener("abort", stop, { once: true });
   try {
+    await endScript(tab);
     const response = await start({ waitUntil: wait === "networkidle" ? "networkidle0" : wait, timeout: timeoutMs });
     if (response !== null) await checkProxy(response);
     const state = await stateOf(tab);
