@@ -1,4 +1,4 @@
-import { describeError, ToolyardError } from "../../core/errors.ts";
+import { ToolyardError } from "../../core/errors.ts";
 import type { CollectionIndex } from "./index/collection-index.ts";
 import type { IndexWriter, PreparedDocument, PutOutcome } from "./index/writer.ts";
 import { type IncomingDocument, prepareDocument, type PrepareOptions } from "./read/prepare.ts";
@@ -128,7 +128,7 @@ async function prepareOne(
     // A failing disk is no document's fault.
     if (!ToolyardError.is(error)) throw error;
     const id = document.id ?? document.source;
-    return { id, status: "failed", chunks: 0, error: error.error, message: describeError(error).slice(0, 1_000) };
+    return { id, status: "failed", chunks: 0, error: error.error, message: error.message.slice(0, 1_000) };
   }
 }
 

@@ -59,7 +59,7 @@ export const SearchResult = z.object({
   query: z.string(),
   context: z.string().describe("The chunks as one text."),
   results: z.array(SearchHit),
-  retrievers: z.array(z.string()).describe("The rankings that were put together."),
+  retrievers: z.array(z.string()).describe("The rankings that were asked for; a result names those that found it."),
   reranked: z.literal(true).optional().describe("A model put the best of them in this order."),
 });
 export type SearchResult = z.infer<typeof SearchResult>;
@@ -132,13 +132,15 @@ export const DeleteResult = z.object({
 });
 export type DeleteResult = z.infer<typeof DeleteResult>;
 
-export const GetParams = z.strictObject({
-  id: Id,
-  collection: Name,
-  start: z.int().min(0).default(0),
-  end: z.int().min(0).optional().describe("Where to stop, exclusive; the end of the text by default."),
-  chunks: z.boolean().default(false).describe("Tell its chunks too."),
-});
+export const GetParams = z
+  .strictObject({
+    id: Id,
+    collection: Name,
+    start: z.int().min(0).default(0),
+    end: z.int().min(0).optional().describe("Where to stop, exclusive; the end of the text by default."),
+    chunks: z.boolean().default(false).describe("Tell its chunks too."),
+  })
+  .refine(({ start, end }) => end === undefined || start <= end, { path: ["end"], error: "is before start" });
 const DocumentFacts = {
   id: z.string(),
   title: z.string().nullable(),
