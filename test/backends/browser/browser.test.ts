@@ -153,6 +153,14 @@ describe.skipIf(sandboxedBrowserLacking !== undefined)("a browser", () => {
     expect((await call("network", { after: network.entries.at(-1).index })).entries).toEqual([]);
   });
 
+  it("says that a page is too tall for one picture, and takes what is seen of it", async () => {
+    const { open, call, fail } = await browserServer();
+    await open();
+    await call("navigate", { url: "data:text/html,<div style='height:2000000px'>tall</div>" });
+    expect(await fail("screenshot", { full_page: true })).toMatchObject({ error: "business_failure" });
+    expect(await call("screenshot")).toHaveProperty("base64");
+  });
+
   it("waits for what is to come, presses keys, goes back and forth", async () => {
     const { url, port } = await site();
     const { open, call, fail } = await browserServer({ config: { network: { allow: [`shop.test:${port}`] } } });

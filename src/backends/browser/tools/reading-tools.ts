@@ -70,11 +70,14 @@ export class ReadingTools {
       const { page } = step.tab;
       const element = await elementOf(params, step);
       const clip = element === undefined ? undefined : await boxOf(() => element.call(BOX));
-      const base64 = await page.screenshot({
+      const picture = page.screenshot({
         type: format,
         ...(quality !== undefined && format !== "png" && { quality }),
         ...(clip === undefined ? { fullPage } : { clip }),
         encoding: "base64",
+      });
+      const base64 = await picture.catch((error: unknown) => {
+        throw toPictureError(error);
       });
       return { ...(await stateOf(step.tab)), media_type: `image/${format}`, base64 };
     });
@@ -171,3 +174,12 @@ const UNSERIALIZABLE: ReadonlyMap<string, number> = new Map([
   ["-Infinity", Number.NEGATIVE_INFINITY],
   ["-0", -0],
 ]);
+
+/** Chromium makes no picture of what is too large for it, and says nothing better than that it failed. */
+function toPictureError(error: unknown): unknown {
+  if (!(error instanceof Error) || !error.message.includes("Page.captureScreenshot")) return error;
+  return new ToolyardError("business_failure", "the browser could not take this picture; it may be too large", {
+    suggestion: "Leave full_page out, name an element, or scroll and take several.",
+    cause: error,
+  });
+}
