@@ -19,6 +19,14 @@ export interface RawDocument {
   readonly mediaType: string | undefined;
 }
 
+/** For whom a document is read. */
+export interface ReadFor {
+  /** Ends the reading. */
+  readonly signal?: AbortSignal | undefined;
+  /** Who waits for it; readers are shared fairly among them. */
+  readonly owner?: string | undefined;
+}
+
 /** What was read from a document. */
 export interface ReadDocument {
   readonly text: string;
@@ -47,7 +55,7 @@ const APART: Readonly<Record<string, ApartFormat>> = {
  */
 export async function readDocument(
   { content, name, mediaType }: RawDocument,
-  signal: AbortSignal = new AbortController().signal,
+  { signal = new AbortController().signal, owner }: ReadFor = {},
 ): Promise<ReadDocument> {
   const sniffed = typeof content === "string" ? undefined : sniffMediaType(content);
   const type = normalize(mediaType) ?? (name === undefined ? undefined : mediaTypeOf(name)) ?? sniffed ?? "text/plain";
@@ -55,14 +63,14 @@ export async function readDocument(
   if (apart !== undefined) {
     const bytes = typeof content === "string" ? Buffer.from(content) : content;
     const { readApart, READER_LIMITS } = await import("./reader-pool.ts");
-    return { ...(await readApart(apart, bytes, { ...READER_LIMITS, signal })), mediaType: type };
+    return { ...(await readApart(apart, bytes, { ...READER_LIMITS, signal, owner })), mediaType: type };
   }
   if (type === "text/html") {
     const { readApart, READER_LIMITS, SMALL_HTML } = await import("./reader-pool.ts");
     const isSmall = content.length <= SMALL_HTML;
     const read = isSmall
       ? (await import("./html.ts")).readHtml(content)
-      : readApart("html", content, { ...READER_LIMITS, signal });
+      : readApart("html", content, { ...READER_LIMITS, signal, owner });
     return { ...(await read), mediaType: type };
   }
   if (!/^text\/|^application\/(?:json|jsonl|xml|x-ndjson|yaml|toml|javascript|typescript)$/.test(type)) {

@@ -10,7 +10,7 @@ const IDLE_MS = 60_000;
 const GRACE_MS = 0;
 
 /** What one document may take to be read. */
-export type ReaderLimits = Pick<JobLimits, "timeoutMs" | "memoryMiB" | "signal">;
+export type ReaderLimits = Pick<JobLimits, "timeoutMs" | "memoryMiB" | "signal" | "owner">;
 
 /** What a document may take where nobody says. */
 export const READER_LIMITS = { timeoutMs: 60_000, memoryMiB: 1_024 };

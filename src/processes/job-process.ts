@@ -19,6 +19,8 @@ export interface JobLimits {
   /** Milliseconds in which the job may end by itself once it is told to; 0 for an engine that cannot hear it. */
   readonly graceMs: number;
   readonly signal: AbortSignal;
+  /** Whose job it is: of those that wait, that of who runs the fewest comes first. */
+  readonly owner?: string | undefined;
 }
 
 /** What a job came to. */

@@ -22,7 +22,9 @@ export class ProcessPool {
   readonly #options: ProcessPoolOptions & { readonly spares: number };
   readonly #all = new Set<JobProcess>();
   readonly #idle: JobProcess[] = [];
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting: Waiting[] = [];
+  /** How many jobs run, by whose they are. */
+  readonly #running = new Map<string, number>();
   #busy = 0;
   #idleTimer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -42,15 +44,16 @@ export class ProcessPool {
    * @throws as {@link JobProcess.run} does.
    */
   async run(job: string, params: unknown, limits: JobLimits): Promise<JobResult> {
-    await this.#turn(limits.signal);
+    const { owner = "", signal } = limits;
+    await this.#turn(owner, signal);
     let jobProcess: JobProcess | undefined;
     try {
       jobProcess = this.#take();
       return await jobProcess.run(job, params, limits);
     } finally {
-      this.#busy -= 1;
+      this.#end(owner);
       if (jobProcess !== undefined) this.#giveBack(jobProcess);
-      this.#waiting.shift()?.();
+      this.#startNext();
     }
   }
 
@@ -107,25 +110,54 @@ export class ProcessPool {
   }
 
   /** Waits for a place among those that run; counts it as taken. */
-  async #turn(signal: AbortSignal): Promise<void> {
-    while (this.#busy >= this.#options.maxProcesses) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const wake = () => resolve();
-      this.#waiting.push(wake);
-      signal.addEventListener("abort", wake, { once: true });
-      // One after another: whoever is woken may find that another came first.
-      // oxlint-disable-next-line no-await-in-loop
-      await promise;
-      signal.removeEventListener("abort", wake);
-      const at = this.#waiting.indexOf(wake);
-      if (at !== -1) this.#waiting.splice(at, 1);
-      if (signal.aborted) {
-        this.#waiting.shift()?.();
-        throw ToolyardError.is(signal.reason)
-          ? signal.reason
-          : new ToolyardError("cancelled", "the call was cancelled");
-      }
-    }
-    this.#busy += 1;
+  async #turn(owner: string, signal: AbortSignal): Promise<void> {
+    if (this.#busy < this.#options.maxProcesses && this.#waiting.length === 0) return this.#begin(owner);
+    await new Promise<void>((resolve, reject) => {
+      const waiting: Waiting = {
+        owner,
+        start: () => {
+          signal.removeEventListener("abort", abort);
+          resolve();
+        },
+      };
+      const abort = () => {
+        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+        reject(
+          ToolyardError.is(signal.reason) ? signal.reason : new ToolyardError("cancelled", "the call was cancelled"),
+        );
+      };
+      this.#waiting.push(waiting);
+      signal.addEventListener("abort", abort, { once: true });
+      if (signal.aborted) abort();
+    });
   }
+
+  /** Gives the place that is free to who runs the fewest jobs, of those to who waits longest: nobody waits for all jobs of another. */
+  #startNext(): void {
+    if (this.#busy >= this.#options.maxProcesses) return;
+    const runs = ({ owner }: Waiting) => this.#running.get(owner) ?? 0;
+    const fewest = Math.min(...this.#waiting.map(runs));
+    const at = this.#waiting.findIndex((waiting) => runs(waiting) === fewest);
+    const [next] = at === -1 ? [] : this.#waiting.splice(at, 1);
+    if (next === undefined) return;
+    this.#begin(next.owner);
+    next.start();
+  }
+
+  #begin(owner: string): void {
+    this.#busy += 1;
+    this.#running.set(owner, (this.#running.get(owner) ?? 0) + 1);
+  }
+
+  #end(owner: string): void {
+    this.#busy -= 1;
+    const left = (this.#running.get(owner) ?? 0) - 1;
+    if (left > 0) this.#running.set(owner, left);
+    else this.#running.delete(owner);
+  }
+}
+
+interface Waiting {
+  readonly owner: string;
+  start(): void;
 }

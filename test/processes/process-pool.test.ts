@@ -106,6 +106,28 @@ describe("a pool of processes", () => {
     expect(await third).toHaveProperty("value");
   });
 
+  it("gives a free place to who runs the fewest jobs, so that nobody waits for all of another's", async () => {
+    const { run } = openPool(2);
+    const order: string[] = [];
+    const held = new AbortController();
+    const start = (name: string, owner: string, limits: Partial<JobLimits> = {}) =>
+      run(limits.timeoutMs === undefined ? "pid" : "spin", { owner, ...limits })
+        .catch(() => undefined)
+        .then(() => order.push(name));
+    const greedy = [
+      start("greedy 1", "a", { timeoutMs: 1_500 }),
+      start("greedy 2", "a", { timeoutMs: 60_000, signal: held.signal }),
+      start("greedy 3", "a"),
+      start("greedy 4", "a"),
+    ];
+    const polite = [start("polite 1", "b"), start("polite 2", "b")];
+    await Promise.all(polite);
+    held.abort();
+    await Promise.all(greedy);
+    // While the second of the greedy one's runs, the place of the first goes to the other, as often as that one asks.
+    expect(order.slice(0, 3)).toEqual(["greedy 1", "polite 1", "polite 2"]);
+  });
+
   it.runIf(process.platform === "linux")(
     "leaves no process behind when the server is killed under its work (F01)",
     async () => {

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import { type Input, tool } from "../../core/tool.ts";
+import { workerOf } from "../../core/worker-of.ts";
 import { runReader } from "../../documents/reader-pool.ts";
 import type { ProcessPool } from "../../processes/process-pool.ts";
 import type { DocConfig } from "./config.ts";
@@ -41,7 +42,7 @@ export class LibraryTools {
     const type = mediaType ?? (text !== undefined && name === undefined ? "text/markdown" : undefined);
     const maxFigureBytes = config.max_figure_mib * MIB;
     const document = { content, name, mediaType: type, maxFigures: config.max_figures, maxFigureBytes };
-    const parts = isHeavy(document) ? await this.#readApart(document, context.signal) : await readParts(document);
+    const parts = isHeavy(document) ? await this.#readApart(document, context) : await readParts(document);
     const owner = toOwner(context);
     const key = id ?? name?.replaceAll("#", "-") ?? createHash("sha256").update(content).digest("hex").slice(0, 16);
     const { documents, characters } = await this.#store.usage(owner, key);
@@ -56,10 +57,13 @@ export class LibraryTools {
   }
 
   /** Reads in a process of its own, which a document can neither hold for ever nor fill with all of the machine's memory. */
-  async #readApart(document: ReadPartsOptions, signal: AbortSignal): Promise<DocumentParts> {
+  async #readApart(document: ReadPartsOptions, context: ToolContext): Promise<DocumentParts> {
     const { read_timeout_ms: timeoutMs, memory_mib: memoryMiB } = this.#config;
     // What the job "read" answers.
-    return (await runReader(this.#readers, "read", document, { timeoutMs, memoryMiB, signal })) as DocumentParts;
+    return (await runReader(this.#readers, "read", document, {
+      ...{ timeoutMs, memoryMiB, signal: context.signal },
+      owner: workerOf(context),
+    })) as DocumentParts;
   }
 
   @tool({ description: "List the documents that were taken in.", annotations: { readOnlyHint: true } })

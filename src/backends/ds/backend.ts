@@ -3,6 +3,7 @@ import type { ToolContext } from "../../core/context.ts";
 import type { ChatModel } from "../../core/chat-model.ts";
 import { type Input, tool } from "../../core/tool.ts";
 import { withinLimit } from "../../core/within-limit.ts";
+import { workerOf } from "../../core/worker-of.ts";
 import { ProcessPool } from "../../processes/process-pool.ts";
 import type { JobResult } from "../../processes/job-process.ts";
 import type { CollectedRows } from "../../query/row-collector.ts";
@@ -194,7 +195,13 @@ export default class DsBackend extends Backend {
 
   #run(job: keyof typeof jobs, params: object, wantedMs: number | undefined, context: ToolContext): Promise<JobResult> {
     const { memory_mib: memoryMiB } = this.#config;
-    const limits = { timeoutMs: this.#toTimeout(wantedMs), memoryMiB, graceMs: GRACE_MS, signal: context.signal };
+    const limits = {
+      timeoutMs: this.#toTimeout(wantedMs),
+      memoryMiB,
+      graceMs: GRACE_MS,
+      signal: context.signal,
+      owner: workerOf(context),
+    };
     return this.#pool.run(job, { ...params, memoryMiB }, limits);
   }
 

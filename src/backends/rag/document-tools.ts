@@ -1,6 +1,7 @@
 import type { ToolContext } from "../../core/context.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import { type Input, tool } from "../../core/tool.ts";
+import { workerOf } from "../../core/worker-of.ts";
 import { type RagConfig, toPrepareOptions } from "./config.ts";
 import { embedMissing } from "./dense/dense-index.ts";
 import type { Embedder } from "./dense/embedder.ts";
@@ -43,6 +44,7 @@ export class DocumentTools {
         ...toPrepareOptions(this.#config),
         room: await this.#roomIn(context, name),
         signal: context.signal,
+        owner: workerOf(context),
         onDocument: ({ id, status }) => context.progress({ id, status }),
       });
       if (this.#embedder !== undefined) await embedMissing(index, this.#embedder, context.signal);

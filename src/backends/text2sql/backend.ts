@@ -2,6 +2,7 @@ import { Backend, type BackendSetup } from "../../core/backend.ts";
 import type { LifecycleContext, ToolContext } from "../../core/context.ts";
 import { type BoundTool, type Input, tool } from "../../core/tool.ts";
 import { withinLimit } from "../../core/within-limit.ts";
+import { workerOf } from "../../core/worker-of.ts";
 import { ProcessPool } from "../../processes/process-pool.ts";
 import type { JobResult } from "../../processes/job-process.ts";
 import type { CollectedRows } from "../../query/row-collector.ts";
@@ -192,8 +193,8 @@ export default class Text2SqlBackend extends Backend {
     const { default_timeout_ms: usualMs, max_timeout_ms: maxMs, memory_mib: memoryMiB } = this.#config;
     const timeoutMs = withinLimit("timeout_ms", wantedMs ?? Math.min(usualMs, maxMs), maxMs);
     const limits = { timeoutMs, memoryMiB };
-    const { signal } = context;
-    return this.#pool.run(job, { ...params, target, limits }, { ...limits, graceMs: GRACE_MS[target.engine], signal });
+    const run = { ...limits, graceMs: GRACE_MS[target.engine], signal: context.signal, owner: workerOf(context) };
+    return this.#pool.run(job, { ...params, target, limits }, run);
   }
 }
 

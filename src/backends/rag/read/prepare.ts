@@ -17,6 +17,8 @@ export interface PrepareOptions {
   readonly size: ChunkSize;
   readonly maxCharacters: number;
   readonly signal?: AbortSignal;
+  /** Who waits for it. */
+  readonly owner?: string;
 }
 
 /** Changes when the same content would give other chunks or terms than before: everything is indexed anew then. */
@@ -29,9 +31,9 @@ const PIPELINE = 1;
  */
 export async function prepareDocument(
   incoming: IncomingDocument,
-  { size, maxCharacters, signal }: PrepareOptions,
+  { size, maxCharacters, signal, owner }: PrepareOptions,
 ): Promise<PreparedDocument> {
-  const read = await readDocument(incoming, signal);
+  const read = await readDocument(incoming, { signal, owner });
   if (read.text.length > maxCharacters) {
     throw new ToolyardError("limit_exceeded", `the text has ${read.text.length} characters`, {
       details: { limit: "max_document_mib", max: maxCharacters },

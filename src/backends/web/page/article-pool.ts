@@ -18,11 +18,11 @@ const pool = new ProcessPool({ module: JOBS, maxProcesses: 2, idleMs: IDLE_MS })
 export async function readArticleApart(
   html: string,
   url: URL,
-  options: { readonly whole: boolean; readonly signal: AbortSignal },
+  options: { readonly whole: boolean; readonly signal: AbortSignal; readonly owner: string },
 ): Promise<Article> {
-  const { whole, signal } = options;
+  const { whole, signal, owner } = options;
   if (html.length <= SMALL_HTML) return readArticle(html, url, whole);
   const job: ArticleJob = { html, url: url.href, whole };
   // What the job "article" answers.
-  return (await runReader(pool, "article", job, { ...READER_LIMITS, signal })) as Article;
+  return (await runReader(pool, "article", job, { ...READER_LIMITS, signal, owner })) as Article;
 }

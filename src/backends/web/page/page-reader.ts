@@ -1,6 +1,7 @@
 import type { Clock } from "../../../core/clock.ts";
 import type { ToolContext } from "../../../core/context.ts";
 import { ToolyardError } from "../../../core/errors.ts";
+import { workerOf } from "../../../core/worker-of.ts";
 import { ResultCache } from "../cache/result-cache.ts";
 import type { WebConfig } from "../config.ts";
 import type { PageFetcher } from "../http/fetch-page.ts";
@@ -49,7 +50,9 @@ export class PageReader {
     const kept = fresh ? undefined : this.#cache.get(key);
     if (kept !== undefined) return { ...kept, cached: true };
     if (!browser) {
-      const page = await this.#cache.ask(key, context.signal, (signal) => this.#fetch(url, whole, signal));
+      const page = await this.#cache.ask(key, context.signal, (signal) =>
+        this.#fetch(url, whole, { signal, owner: workerOf(context) }),
+      );
       return { ...page, cached: false };
     }
     // Not together with whoever asks the same: it is a part of this very call.
@@ -58,7 +61,8 @@ export class PageReader {
     return { ...page, cached: false };
   }
 
-  async #fetch(url: URL, whole: boolean, signal: AbortSignal): Promise<PageText> {
+  async #fetch(url: URL, whole: boolean, readFor: { signal: AbortSignal; owner: string }): Promise<PageText> {
+    const { signal } = readFor;
     const fetched = await this.#fetcher.fetch({
       url: url.href,
       headers: { accept: ACCEPT, "accept-language": "en, *;q=0.5" },
@@ -66,7 +70,7 @@ export class PageReader {
       signal,
     });
     signal.throwIfAborted();
-    return readPage(fetched, { whole, signal });
+    return readPage(fetched, { whole, ...readFor });
   }
 
   /** The browser guards each of its connections by its own rules; where the page is, first and last, is judged by ours as well. */
@@ -84,7 +88,7 @@ export class PageReader {
     }
     const headers = { "content-type": "text/html; charset=utf-8" };
     const answer = { url: last, status: shown.status, headers, body, truncated: false, redirects: [] };
-    return readPage(answer, { whole, signal: context.signal });
+    return readPage(answer, { whole, signal: context.signal, owner: workerOf(context) });
   }
 
   async #allow(url: URL, signal: AbortSignal): Promise<void> {

@@ -19,6 +19,13 @@ const MAX_HTML = 8 * MIB;
 /** Headers that say nothing: what the content is is for its name and its first bytes to tell. */
 const VAGUE = /^(?:application\/octet-stream|binary\/octet-stream|application\/x-download|text\/plain)?$/;
 
+/** For whom a page is read. */
+interface ReadPageFor {
+  readonly signal: AbortSignal;
+  /** Who waits for it; readers are shared fairly among them. */
+  readonly owner: string;
+}
+
 /**
  * Reads what was fetched: HTML as Markdown, PDF, DOCX and XLSX by their own readers, text as it is.
  *
@@ -27,16 +34,16 @@ const VAGUE = /^(?:application\/octet-stream|binary\/octet-stream|application\/x
  */
 export async function readPage(
   fetched: FetchedPage,
-  { whole, signal }: { readonly whole: boolean; readonly signal: AbortSignal },
+  { whole, signal, owner }: ReadPageFor & { readonly whole: boolean },
 ): Promise<PageText> {
   const header = fetched.headers["content-type"];
   const type = typeOf(fetched);
   const facts = { url: fetched.url.href, status: fetched.status, content_type: type ?? null };
   if (type === "text/html") {
     const html = decodeText(fetched.body.subarray(0, MAX_HTML), header);
-    return { ...facts, ...(await readArticleApart(html, fetched.url, { whole, signal })) };
+    return { ...facts, ...(await readArticleApart(html, fetched.url, { whole, signal, owner })) };
   }
-  const document = await readOther(fetched, { type: type ?? "text/plain", header, signal });
+  const document = await readOther(fetched, { type: type ?? "text/plain", header, signal, owner });
   return {
     ...facts,
     title: document.title,
@@ -50,8 +57,8 @@ export async function readPage(
   };
 }
 
-async function readOther(fetched: FetchedPage, how: { type: string; header: string | undefined; signal: AbortSignal }) {
-  const { type, header, signal } = how;
+async function readOther(fetched: FetchedPage, how: { type: string; header: string | undefined } & ReadPageFor) {
+  const { type, header, signal, owner } = how;
   const { body, truncated, url } = fetched;
   const isText = /^text\/|^application\/(?:json|jsonl|xml|x-ndjson|yaml|toml|javascript|typescript)$/.test(type);
   if (!isText && truncated) {
@@ -63,7 +70,7 @@ async function readOther(fetched: FetchedPage, how: { type: string; header: stri
     const content = isText ? decodeText(body, header) : body;
     if (typeof content === "string" && content.includes("\0"))
       throw new ToolyardError("invalid_input", "it is not text");
-    return await readDocument({ content, name: undefined, mediaType: type }, signal);
+    return await readDocument({ content, name: undefined, mediaType: type }, { signal, owner });
   } catch (error) {
     if (!ToolyardError.is(error) || error.error !== "invalid_input") throw error;
     // The caller's params were right: the page is what it is.
