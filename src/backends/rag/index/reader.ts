@@ -1,5 +1,6 @@
 import type { Database } from "./database.ts";
 import { decodePostings, type Postings } from "./codec.ts";
+import { FrequencyCache } from "./frequency-cache.ts";
 import type { PostingsCache } from "./postings-cache.ts";
 import { Statements } from "./statements.ts";
 import { type Segment, type SegmentRow, type SegmentView, toSegment, viewSegment } from "./segment.ts";
@@ -48,6 +49,7 @@ let lastReader = 0;
 export class IndexReader {
   readonly #database: Database;
   readonly #cache: PostingsCache;
+  readonly #frequencies = new FrequencyCache();
   readonly #key = ++lastReader;
   readonly #segments = new Map<number, Segment>();
   readonly #statements: Statements;
@@ -126,11 +128,13 @@ export class IndexReader {
 
   /** In how many chunks of a segment a term is, dead ones included. */
   frequency(segment: number, term: string): number {
-    const row = this.#statements.get<{ chunks: number }>(
-      "SELECT chunks FROM postings WHERE segment = @segment AND term = @term",
-      { segment, term },
-    );
-    return row?.chunks ?? 0;
+    return this.#frequencies.get(segment, term, () => {
+      const row = this.#statements.get<{ chunks: number }>(
+        "SELECT chunks FROM postings WHERE segment = @segment AND term = @term",
+        { segment, term },
+      );
+      return row?.chunks ?? 0;
+    });
   }
 
   chunk(chunk: number): ChunkRow | undefined {
