@@ -114,12 +114,19 @@ describe("a CSV as people write it", () => {
   });
 
   it("that is empty, or one endless line, is refused at once and by name", async () => {
-    const call = await on({ "empty.csv": "", "line.csv": "x".repeat(3_000_000) });
+    const call = await on({
+      "empty.csv": "",
+      "line.csv": "x".repeat(3_000_000),
+      "late.csv": `a\n1\n${"x".repeat(3_000_000)}\n`,
+    });
     expect(await call("ds:read_csv", { csv_file: "empty.csv" })).toMatchObject({
       failed: "business_failure",
       message: "empty.csv is empty",
     });
-    expect(await call("ds:read_csv", { csv_file: "line.csv" })).toMatchObject({ failed: "limit_exceeded" });
+    for (const csv_file of ["line.csv", "late.csv"]) {
+      // oxlint-disable-next-line no-await-in-loop -- two
+      expect(await call("ds:read_csv", { csv_file })).toMatchObject({ failed: "limit_exceeded" });
+    }
   });
 });
 

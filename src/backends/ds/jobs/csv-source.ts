@@ -9,7 +9,7 @@ import type { DataFile } from "../data-file.ts";
 const WHOLE_BYTES = 64 * 1024 * 1024;
 /** How much of a file its encoding is found from. */
 const ENCODING_BYTES = 8 * 1024 * 1024;
-/** DuckDB reads no longer lines, and takes minutes to say so of a first one. */
+/** DuckDB reads no longer lines, and takes minutes to say so where it looks for a dialect. */
 const MAX_LINE_BYTES = 2_000_000;
 const LARGE_SAMPLE_ROWS = 200_000;
 const DELIMITERS = /[,;\t|]/;
@@ -163,8 +163,8 @@ async function countRows(connection: DuckDBConnection, path: string, dialect: Di
 function findEncoding({ name, sizeBytes }: DataFile, path: string): "utf-8" | "utf-16" | "latin-1" {
   if (sizeBytes === 0) throw new ToolyardError("business_failure", `${name} is empty`);
   const start = readStart(path, Math.min(sizeBytes, ENCODING_BYTES));
-  if (start.length > MAX_LINE_BYTES && !start.subarray(0, MAX_LINE_BYTES).includes(10))
-    throw new ToolyardError("limit_exceeded", `${name} begins with a line of more than ${MAX_LINE_BYTES} bytes`, {
+  if (hasLongLine(start))
+    throw new ToolyardError("limit_exceeded", `${name} has a line of more than ${MAX_LINE_BYTES} bytes`, {
       details: { limit: "line_bytes", max: MAX_LINE_BYTES },
     });
   if (start[0] === 0xff && start[1] === 0xfe) return "utf-16";
@@ -180,6 +180,15 @@ function findEncoding({ name, sizeBytes }: DataFile, path: string): "utf-8" | "u
   // A letter may be cut in two at the end of what was read.
   const whole = start.length < sizeBytes ? start.subarray(0, start.lastIndexOf(10) + 1) : start;
   return isUtf8(whole) ? "utf-8" : "latin-1";
+}
+
+function hasLongLine(start: Buffer): boolean {
+  for (let from = 0; start.length - from > MAX_LINE_BYTES; ) {
+    const end = start.indexOf(10, from);
+    if (end === -1 || end - from > MAX_LINE_BYTES) return true;
+    from = end + 1;
+  }
+  return false;
 }
 
 function readStart(path: string, bytes: number): Buffer {
