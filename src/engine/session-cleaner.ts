@@ -43,8 +43,9 @@ export class SessionCleaner {
 
   #tryOnce(lifecycle: Lifecycle, session: Session<unknown>): Promise<void> {
     try {
-      // A cleanup that is over at once is told of no sooner than another: the call that it follows must be told of first.
-      return lifecycle.cleanUp(session, this.#events.teller(session)) ?? NOTHING_TO_DO.then(() => undefined);
+      const cleaning = lifecycle.cleanUp(session, this.#events.teller(session));
+      // One that is over at once, whatever it returned, is told of no sooner than another: the call that it follows comes first.
+      return cleaning instanceof Promise ? cleaning : NOTHING_TO_DO.then(() => undefined);
     } catch (error) {
       return Promise.reject(error);
     }
