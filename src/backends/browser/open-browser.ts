@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { Browser, connect as Connect } from "puppeteer-core";
 import { ToolyardError } from "../../core/errors.ts";
-import type { FileInfo } from "../../core/sandbox-files.ts";
+import type { SandboxFiles } from "../../core/sandbox-files.ts";
 import { loadLibrary } from "../../documents/load-library.ts";
 import { openTransport } from "./chromium/debugger-transport.ts";
 import { DOWNLOADS } from "./chromium/start-chromium.ts";
@@ -19,14 +19,7 @@ export interface OpenBrowserOptions {
 }
 
 /** What tools need of the sandbox's files. */
-export interface BrowserFiles {
-  stat(path: string, signal: AbortSignal): Promise<FileInfo | null>;
-  read(
-    path: string,
-    range: { readonly offset: number; readonly length: number },
-    signal: AbortSignal,
-  ): Promise<Uint8Array>;
-}
+export type BrowserFiles = Pick<SandboxFiles, "stat" | "read">;
 
 /** A browser as its tools work it: everything that its debugger says is heard in the thread of its session alone. */
 export class OpenBrowser {
