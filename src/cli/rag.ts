@@ -11,6 +11,7 @@ const FLAGS = {
   config: { type: "string" },
   data: { type: "string" },
   prune: { type: "boolean" },
+  root: { type: "string" },
   "chunk-tokens": { type: "string" },
   "top-k": { type: "string" },
   retrievers: { type: "string" },
@@ -33,13 +34,14 @@ export const rag: Command = {
        toolyard rag eval FOLDER [flags]
 
 index reads files and folders into a shared collection of the data folder, also while a server uses it; files that did not
-change are left alone. eval indexes a test collection (the layout of BEIR, or of CACM) into a temporary file and prints what
+change are left alone. A file's id is its path from the folder that holds what was named, wherever the command runs. eval indexes a test collection (the layout of BEIR, or of CACM) into a temporary file and prints what
 each ranking is worth, with the bounds of 95 % by the bootstrap.
 
   --collection N    the collection (default)
   --data DIR        the data folder (.toolyard)
   --config FILE     embed by the endpoint that this config's rag names, for the ranking dense (index, search)
   --prune           also remove what is not among the files
+  --root DIR        ids are the files' paths from DIR
   --chunk-tokens N  tokens of a chunk at most (400; eval: whole documents)
   --top-k N         results (5)
   --retrievers R    rankings to put together: bm25, feedback, lsa, dense (bm25,feedback,lsa)
@@ -54,7 +56,8 @@ each ranking is worth, with the bounds of 95 % by the bootstrap.
       return index(rest, values, terminal);
     }
     if (subcommand !== "search" && subcommand !== "eval") throw new UsageError("rag takes index, search or eval");
-    if (values.prune === true) throw new UsageError("--prune belongs to rag index");
+    for (const flag of ["prune", "root"] as const)
+      if (values[flag] !== undefined) throw new UsageError(`--${flag} belongs to rag index`);
     if (first === undefined)
       throw new UsageError(`rag ${subcommand} needs a ${subcommand === "eval" ? "folder" : "query"}`);
     if (subcommand === "search") return search(rest.join(" "), values, terminal);
@@ -66,6 +69,7 @@ each ranking is worth, with the bounds of 95 % by the bootstrap.
 async function index(paths: readonly string[], values: Values, terminal: Terminal): Promise<number> {
   const size = await chunkSize(values, 400);
   const { readFiles } = await import("./rag/read-files.ts");
+  const { TwiceNamed } = await import("./rag/twice-named.ts");
   const { indexDocuments } = await import("../backends/rag/index-documents.ts");
   const { configEmbedder } = await import("./rag/config-embedder.ts");
   const embedder = await configEmbedder(values.config, terminal);
@@ -75,8 +79,9 @@ async function index(paths: readonly string[], values: Values, terminal: Termina
   const cancel = (): void => cancelled.abort(new CommandError("cancelled"));
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, cancel);
   const progress = new Progress(terminal, "documents");
+  const twice = new TwiceNamed(opened);
   try {
-    const { documents, pruned } = await indexDocuments(opened, readFiles(paths), {
+    const { documents, pruned } = await indexDocuments(opened, twice.watch(readFiles(paths, values.root)), {
       size,
       maxCharacters: 256 * 1024 * 1024,
       signal: cancelled.signal,
@@ -86,6 +91,7 @@ async function index(paths: readonly string[], values: Values, terminal: Termina
         if (status === "failed") terminal.warn(`${id}: ${message}`);
       },
     });
+    if (values.prune !== true) twice.tell(terminal);
     terminal.warn("tidying up and learning the semantic vectors ...");
     await opened.settled();
     const embedded = embedder && (await embed(opened, embedder, { terminal, signal: cancelled.signal }));

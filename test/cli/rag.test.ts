@@ -33,6 +33,26 @@ it("indexes files, leaves unchanged ones alone, removes those that are gone, and
   expect(JSON.parse(found.stdout)).toMatchObject({ results: [{ document: "docs/wires.md", heading: "Wires" }] });
 });
 
+it("names a file alike wherever the command runs, and tells of files that are there by their earlier ids", async () => {
+  const folder = await temporaryFolder();
+  await mkdir(join(folder, "one", "docs"), { recursive: true });
+  await writeFile(join(folder, "one", "docs", "wires.md"), "Wires are made of copper.\n");
+  const data = ["--data", join(folder, "data")];
+  // As versions before --root did it: ids from the current folder.
+  const first = await run(folder, "index", "one/docs", "--root", ".", ...data, "--json");
+  expect([JSON.parse(first.stdout), first.stderr]).toMatchObject([{ added: 1 }, expect.not.stringContaining("twice")]);
+  const twice = await run(folder, "index", "one/docs", ...data, "--json");
+  expect([JSON.parse(twice.stdout), twice.stderr]).toMatchObject([
+    { added: 1, documents: 2 },
+    expect.stringContaining("1 of these files are there twice"),
+  ]);
+  const elsewhere = await run(join(folder, "one", "docs"), "index", ".", "--prune", ...data, "--json");
+  expect([JSON.parse(elsewhere.stdout), elsewhere.stderr]).toMatchObject([
+    { added: 0, unchanged: 1, removed: 1, documents: 1 },
+    expect.not.stringContaining("twice"),
+  ]);
+});
+
 it("embeds shared collections by the endpoint that a config names, and searches with it", async () => {
   const inputs: string[] = [];
   // A double of an embeddings endpoint: what is red or copper points one way, all else another.
@@ -100,7 +120,8 @@ it("tells what is wrong with a command line", async () => {
     run(folder, "search", "x", "--collection", "../x"),
     run(folder, "search", "x"),
     run(folder, "eval", folder),
+    run(folder, "search", "x", "--root", "."),
   ]);
-  expect(outcomes.map(({ code }) => code)).toEqual([2, 2, 1, 1]);
-  expect(outcomes.map(({ stderr }) => stderr.trim().split("\n").length)).toEqual([1, 1, 1, 1]);
+  expect(outcomes.map(({ code }) => code)).toEqual([2, 2, 1, 1, 2]);
+  expect(outcomes.map(({ stderr }) => stderr.trim().split("\n").length)).toEqual([1, 1, 1, 1, 1]);
 });
