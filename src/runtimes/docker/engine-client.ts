@@ -6,10 +6,10 @@ import { CircuitBreaker } from "./circuit-breaker.ts";
 import { type EngineAddress, findEngine } from "./engine-address.ts";
 import { EngineFailure, toEngineFailure } from "./engine-failure.ts";
 
-/** What bounds the calls of one kind, in milliseconds. */
+/** What bounds the calls of one kind, in milliseconds: a busy engine must not be taken for a dead one. */
 export const DEADLINES_MS = {
-  ping: 5_000,
-  look: 5_000,
+  ping: 10_000,
+  look: 15_000,
   create: 30_000,
   start: 30_000,
   remove: 20_000,

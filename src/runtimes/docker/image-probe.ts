@@ -52,9 +52,13 @@ export async function probeImage(options: {
   try {
     const found = await Promise.all(
       NAMES.map(async (program) => {
-        const places = await Promise.all(folders.map((folder) => has(engine, container, `${folder}/${program}`)));
-        const index = places.indexOf(true);
-        return index < 0 ? [] : [[program, `${folders[index]}/${program}`] as const];
+        for (const folder of folders) {
+          const path = `${folder}/${program}`;
+          // One after another: for each look the engine mounts the whole image, and a busy one chokes on dozens at once.
+          // oxlint-disable-next-line no-await-in-loop
+          if (await has(engine, container, path)) return [[program, path] as const];
+        }
+        return [];
       }),
     );
     const programs: Programs = Object.fromEntries(found.flat());
