@@ -7,6 +7,8 @@ export interface SandboxStats {
   readonly cpus: number | null;
   readonly pids: number;
   readonly pidsLimit: number | null;
+  /** Of those, the processes that user code may have left: neither the supervisor nor its own. `null` where nobody can tell them apart. */
+  readonly userProcesses: number | null;
   /** Of the folders that can be written to. */
   readonly diskBytes: number;
   readonly diskLimitBytes: number | null;

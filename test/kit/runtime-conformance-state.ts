@@ -62,6 +62,20 @@ export function describeState(name: string, create: () => SandboxRuntime): void 
       expect((await stats()).cpuSeconds).toBeGreaterThan(0);
     });
 
+    it("tells what user code left running from what serves its files", async () => {
+      const { files } = sandbox;
+      for (let round = 0; round < 20; round += 1) {
+        // One after another: what serves a list is on its way out when the next look comes.
+        // oxlint-disable-next-line no-await-in-loop
+        await Promise.all(["/workspace", "/tmp"].map((path) => files?.list(path, { depth: 2, limit: 9 }, never)));
+        // oxlint-disable-next-line no-await-in-loop
+        expect((await stats()).userProcesses).toBe(0);
+      }
+      const process = await spawn(sandbox, "sleep 100");
+      expect((await stats()).userProcesses).toBeGreaterThan(0);
+      await process.remove();
+    });
+
     it("answers pings, until it is gone", async () => {
       expect(await ability(sandbox.ping?.(never), "ping")).toBe(true);
       expect(await ability(sandbox.ping?.(AbortSignal.abort()), "ping")).toBe(false);

@@ -14,6 +14,7 @@ export function parseStats(value: unknown): SandboxStats {
     cpus: nullable(value, "cpus", amount),
     pids: count(value, "pids"),
     pidsLimit: nullable(value, "pids_limit", count),
+    userProcesses: nullable(value, "user_processes", count),
     diskBytes: count(value, "disk_bytes"),
     diskLimitBytes: nullable(value, "disk_limit_bytes", count),
     uptimeSeconds: amount(value, "uptime_seconds"),

@@ -5,7 +5,7 @@ import signal
 import time
 
 from supervisor_operations import Failure
-from supervisor_processes import send, stat_fields
+from supervisor_processes import list_children, send, stat_fields, tree
 from supervisor_stats import measure, writable_folders
 
 # Rounds until what multiplies faster than it is stopped counts as something that cannot be.
@@ -24,7 +24,14 @@ class State:
 
     def stats(self, operation, _args):
         uptime = time.monotonic() - self.started
-        operation.answer({**measure(self.supervisor.limits, self.folders), "uptime_seconds": uptime})
+        figures = measure(self.supervisor.limits, self.folders)
+        operation.answer({**figures, "user_processes": self.count_user_processes(), "uptime_seconds": uptime})
+
+    def count_user_processes(self):
+        """Counts what lives here beside us, without our workers: how many of those there are at a time says nothing."""
+        children = list_children()
+        alive = {pid for pids in children.values() for pid in pids}
+        return len(alive - {os.getpid()} - set(tree(children, self.supervisor.workers.pids())))
 
     # -- freezing
 

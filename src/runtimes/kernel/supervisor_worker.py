@@ -57,7 +57,7 @@ class Worker:
                 os._exit(70)
         theirs.close()
         owner.processes.others[self.pid] = lambda status: self.on_death()
-        self.channel = Channel(owner.selector, ours, on_data=self.on_data, on_lost=self.kill)
+        self.channel = Channel(owner.selector, ours, on_data=self.on_data, on_lost=self.on_lost)
         self.channel.set_paused(owner.paused)
 
     def take(self, operation, frame):
@@ -100,9 +100,13 @@ class Worker:
         operation.on_end()
 
     def kill(self):
+        self.killed = True
+        self.on_lost()
+
+    def on_lost(self):
+        """Sees to it that it is dead: one that user code kills lets go of the channel a moment before it can be collected."""
         # Its number may be another's by now.
         if not self.dead and self.pid in self.owner.processes.others:
-            self.killed = True
             self.owner.processes.kill_tree(self.pid)
 
     def on_death(self):
@@ -176,6 +180,9 @@ class Workers:
         self.others.discard(worker)
         if worker is self.shared:
             self.shared = None
+
+    def pids(self):
+        return [worker.pid for worker in [*self.others, *([self.shared] if self.shared else [])]]
 
     def kill_all(self):
         for worker in [*self.others, *([self.shared] if self.shared else [])]:

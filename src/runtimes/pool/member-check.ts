@@ -42,7 +42,7 @@ export async function fingerprintOf(
         owner,
       ]),
     );
-    const facts = [entries.toSorted(), stats?.pids, processes?.length];
+    const facts = [entries.toSorted(), stats?.userProcesses ?? stats?.pids, processes?.length];
     return createHash("sha256").update(JSON.stringify(facts)).digest("hex");
   });
 }
