@@ -95,7 +95,7 @@ describeDocker("a server that is killed with sandboxes in docker", () => {
           meta: { session_id: session },
         });
       }
-      await expect.poll(() => containers.list(), { timeout: 20_000 }).toHaveLength(SESSIONS - 1);
+      await expect.poll(() => containers.list(), { timeout: 30_000 }).toHaveLength(SESSIONS - 1);
       await next.stop();
       expect(await containers.list()).toEqual([]);
     },
@@ -147,7 +147,7 @@ describeDocker("a server that is killed with sandboxes in docker", () => {
       await first.kill();
       const next = await start({ pool: { min: 2, max: 4 } });
       await expect.poll(async () => (await next.ready()).pool?.ready, { timeout: 30_000 }).toBe(2);
-      await expect.poll(() => containers.list(), { timeout: 20_000 }).toHaveLength(3);
+      await expect.poll(() => containers.list(), { timeout: 30_000 }).toHaveLength(3);
       expect((await containers.list()).filter((id) => before.includes(id))).toHaveLength(1);
       expect((await next.call("w1", "code:run", recall, { session_id: session })).body).toMatchObject({
         data: { result: ["w1", "w1", true] },

@@ -53,7 +53,7 @@ describe.skipIf(local?.available !== true)(`a server that is killed with sandbox
       );
       await first.kill();
       expect(await answered).toBe("cut off");
-      await expect.poll(() => countProcesses(sleep), { timeout: 10_000 }).toBe(0);
+      await expect.poll(() => countProcesses(sleep), { timeout: 30_000 }).toBe(0);
 
       const next = await startCodeServer({ folder, runtime: "local" });
       onTestFinished(() => next.kill());

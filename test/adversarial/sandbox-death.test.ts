@@ -78,7 +78,7 @@ describeDocker("a sandbox that dies in docker", () => {
     expect(performance.now() - started).toBeLessThan(TOLD_MS);
     await server.post("/api/v1/session/destroy", { worker_id: "w1", resource_type: "code" });
     expect((await server.execute("code:run", python("1 + 1"))).body.data).toMatchObject({ result: 2 });
-    await expect.poll(async () => (await deployment.containers()).length, { timeout: 10_000 }).toBe(0);
+    await expect.poll(async () => (await deployment.containers()).length, { timeout: 30_000 }).toBe(0);
   });
 
   it("F08: an hour's jump of the wall clock, forth or back, neither ends a session nor its sandbox", async () => {
@@ -147,7 +147,7 @@ describeDocker("an engine that fails", () => {
     const destroyed = await server.post("/api/v1/session/destroy", { worker_id: "w1", resource_type: "code" });
     expect(destroyed.status).toBe(200);
     const leaked = async () => (await server.get("/ready")).body["runtimes"].docker.leaked ?? [];
-    await expect.poll(leaked, { timeout: 20_000 }).toEqual([container?.Id]);
+    await expect.poll(leaked, { timeout: 30_000 }).toEqual([container?.Id]);
     expect(await deployment.containers()).toHaveLength(1);
     proxy.fault = "none";
     await expect.poll(leaked, { timeout: 30_000 }).toEqual([]);
@@ -162,7 +162,7 @@ describeLocal("a poisoned pool of local sandboxes", () => {
     const pool = async () => (await runtime.check(never)).pool;
     const before = new Set(listChildren());
     await runtime.warmup(never);
-    await expect.poll(pool, { timeout: 20_000 }).toMatchObject({ ready: 2, starting: 0 });
+    await expect.poll(pool, { timeout: 30_000 }).toMatchObject({ ready: 2, starting: 0 });
     const [killed = 0, frozen = 0] = listChildren().filter((pid) => !before.has(pid));
     // What bwrap started is the sandbox's first process, which answers.
     const [answering = 0] = listChildren(frozen);
@@ -176,7 +176,7 @@ describeLocal("a poisoned pool of local sandboxes", () => {
     expect(stdout.text).toBe("2\n");
     await instance.stop();
     await expect.poll(pool, { timeout: 30_000 }).toMatchObject({ evicted: 2 });
-    await expect.poll(() => [killed, answering].some(isRunning), { timeout: 10_000 }).toBe(false);
+    await expect.poll(() => [killed, answering].some(isRunning), { timeout: 30_000 }).toBe(false);
   });
 });
 
@@ -187,7 +187,7 @@ describeDocker("a poisoned pool of containers", () => {
     onTestFinished(() => runtime.close());
     const pool = async () => (await runtime.check(never)).pool;
     await runtime.warmup(never);
-    await expect.poll(pool, { timeout: 20_000 }).toMatchObject({ ready: 2, starting: 0 });
+    await expect.poll(pool, { timeout: 30_000 }).toMatchObject({ ready: 2, starting: 0 });
     // Long enough that what it said before is not believed any more.
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     const [frozen, killed] = await deployment.containers();
@@ -201,7 +201,7 @@ describeDocker("a poisoned pool of containers", () => {
     expect((await pool())?.ready).toBeGreaterThanOrEqual(2);
     await instance.stop();
     const ids = async () => (await deployment.containers()).map(({ Id: id }) => id);
-    await expect.poll(ids, { timeout: 20_000 }).not.toContain(frozen?.Id);
+    await expect.poll(ids, { timeout: 30_000 }).not.toContain(frozen?.Id);
     expect(await ids()).not.toContain(killed?.Id);
   });
 });

@@ -94,7 +94,7 @@ it.skipIf(missingEngine !== null)(
     const deployment = await openDeployment();
     onTestFinished(() => deployment[Symbol.asyncDispose]());
     await soak(deployment.runtime());
-    await expect.poll(async () => (await deployment.containers()).length, { timeout: 20_000 }).toBe(POOL);
-    await expect.poll(() => readdirSync(`${deployment.stateFolder}/s`).length, { timeout: 20_000 }).toBe(POOL);
+    await expect.poll(async () => (await deployment.containers()).length, { timeout: 30_000 }).toBe(POOL);
+    await expect.poll(() => readdirSync(`${deployment.stateFolder}/s`).length, { timeout: 30_000 }).toBe(POOL);
   },
 );

@@ -27,7 +27,7 @@ export function describePorts(name: string, create: () => SandboxRuntime): void 
       sandbox = await runtime.create({}, never);
       const listening = async (line: string, port: number) => {
         await spawn(sandbox, line);
-        await vi.waitFor(async () => (await connect(port)).destroy(), { timeout: 5000, interval: 50 });
+        await vi.waitFor(async () => (await connect(port)).destroy(), { timeout: 30_000, interval: 50 });
       };
       await ability(sandbox.files, "files").write("echo.py", Buffer.from(ECHO), {}, never);
       await listening("python3 echo.py", 4000);

@@ -83,7 +83,7 @@ describeDocker("docker sandboxes after a crash of their server", () => {
     const [orphan] = await crashedServer(deployment.stateFolder, 1, { orphanSeconds: 1 });
     await expect
       .poll(async () => (await deployment.containers()).map(({ State: state }) => state), {
-        timeout: 15_000,
+        timeout: 30_000,
         interval: 200,
       })
       .toEqual(["exited"]);

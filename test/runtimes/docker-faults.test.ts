@@ -113,7 +113,7 @@ describeDocker("an engine on which things go wrong", () => {
     expect(logger.lines.map(({ message }) => message)).toContain("a container could not be removed; it is tried again");
     engine.plan = () => "none";
     await clock.advance(5_000);
-    await expect.poll(() => runtime.leaks, { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => runtime.leaks, { timeout: 30_000 }).toEqual([]);
     expect(await deployment.containers()).toEqual([]);
     expect(await runtime.check(never)).not.toHaveProperty("leaked");
   });

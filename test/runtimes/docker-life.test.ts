@@ -110,7 +110,7 @@ describeDocker("the life of a docker sandbox", () => {
     await runtime.check(never);
     const abort = new AbortController();
     const creating = runtime.create({}, abort.signal);
-    await expect.poll(async () => (await deployment.containers()).length, { timeout: 10_000, interval: 5 }).toBe(1);
+    await expect.poll(async () => (await deployment.containers()).length, { timeout: 30_000, interval: 5 }).toBe(1);
     abort.abort();
     await expect(creating).rejects.toMatchObject({ error: "cancelled" });
     expect(await deployment.containers()).toEqual([]);

@@ -133,7 +133,7 @@ describe.runIf(status.available)("a supervisor that seeks its host", () => {
     first.die();
     const [code] = (await once(child, "exit")) as [number];
     expect(code).toBe(0);
-  }, 20_000);
+  });
 
   it("B05 shows the token to nobody", async () => {
     start(30);

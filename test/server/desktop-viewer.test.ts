@@ -76,10 +76,10 @@ describe.skipIf(lacking !== undefined)("noVNC in a headless Chromium", () => {
     // The viewer itself sends all of it: that it may not is the server's to say.
     await type(watcher, "from the watcher");
     await type(worker, "Hello from a human");
-    await expect.poll(() => run("cat typed.txt"), { timeout: 20_000 }).toContain("Hello from a human\n");
+    await expect.poll(() => run("cat typed.txt"), { timeout: 30_000 }).toContain("Hello from a human\n");
     expect(await run("cat typed.txt")).not.toContain("watcher");
     // What the desktop shows of it is seen by whoever watches.
-    await expect.poll(async () => Number(await colouredPixels(watcher)), { timeout: 20_000 }).toBeLessThan(before);
+    await expect.poll(async () => Number(await colouredPixels(watcher)), { timeout: 30_000 }).toBeLessThan(before);
   });
 
   it("has the desktop to itself while its human has control: the agent is refused at once", async () => {
@@ -96,8 +96,8 @@ describe.skipIf(lacking !== undefined)("noVNC in a headless Chromium", () => {
     expect((await server.execute("vm:screenshot")).status).toBe(200);
     await type(ada, "by hand");
     await server.post(`${at}/release`, { lease: body.data.lease });
-    await expect.poll(() => run("cat typed.txt"), { timeout: 20_000 }).toContain("by hand\n");
+    await expect.poll(() => run("cat typed.txt"), { timeout: 30_000 }).toContain("by hand\n");
     expect((await server.execute("vm:type", { text: "from the agent\n" })).status).toBe(200);
-    await expect.poll(() => run("cat typed.txt"), { timeout: 20_000 }).toContain("by hand\nfrom the agent\n");
+    await expect.poll(() => run("cat typed.txt"), { timeout: 30_000 }).toContain("by hand\nfrom the agent\n");
   });
 });

@@ -116,10 +116,10 @@ describe.skipIf(!status.available)(`the doors to a real sandbox${why}`, () => {
     sent.write(Buffer.alloc(4_000_000));
     await expect.poll(() => server.engine.loans.count).toBe(1);
     sent.destroy();
-    await expect.poll(() => server.engine.loans.count, { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => server.engine.loans.count, { timeout: 30_000 }).toBe(0);
     await expect(files.download("dropped/half.bin")).rejects.toMatchObject({ error: "path_not_found" });
     // What was half written under another name is gone, too, once the sandbox has seen to it.
-    await expect.poll(() => bash("find /workspace -name '*half*' -o -size +1000k"), { timeout: 10_000 }).toBe("");
+    await expect.poll(() => bash("find /workspace -name '*half*' -o -size +1000k"), { timeout: 30_000 }).toBe("");
   });
 
   it("carry a folder out and in again", async () => {

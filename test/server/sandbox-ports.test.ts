@@ -54,7 +54,7 @@ describe.skipIf(reason !== undefined)(`the ports of a real sandbox${why}`, () =>
   });
 
   it("answer over HTTP, both ways as it comes", async () => {
-    await expect.poll(async () => (await fetch(url)).status, { timeout: 20_000 }).toBe(200);
+    await expect.poll(async () => (await fetch(url)).status, { timeout: 30_000 }).toBe(200);
     const body = "x".repeat(5_000_000);
     const answer = await fetch(url.replace("/?", "/path?a=1&"), { method: "POST", body });
     expect(answer.headers.get("set-cookie")).toContain("toolyard_port.seen=1; Path=/ports/");

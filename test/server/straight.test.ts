@@ -142,9 +142,9 @@ describe("a request that is answered straight on node's objects", () => {
       });
     });
     await Promise.all(gone);
-    await expect.poll(() => server.engine.executor.activeCount, { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => server.engine.executor.activeCount, { timeout: 30_000 }).toBe(0);
     await expect
-      .poll(async () => (await server.get("/api/v1/sessions")).body["data"], { timeout: 10_000 })
+      .poll(async () => (await server.get("/api/v1/sessions")).body["data"], { timeout: 30_000 })
       .toMatchObject({ count: 0 });
     expect((await server.execute("held:echo")).status).toBe(200);
   });

@@ -35,7 +35,7 @@ describe.skipIf(lacking !== undefined)("xterm.js in a headless Chromium", () => 
     await expect.poll(() => linesOf(page), { timeout: 30_000 }).toContain("$ ");
     await page.keyboard.type('echo "typed $((6 * 7))"; seq 1000 1100');
     await page.keyboard.press("Enter");
-    await expect.poll(() => linesOf(page), { timeout: 20_000 }).toContain("\n1100\n");
+    await expect.poll(() => linesOf(page), { timeout: 30_000 }).toContain("\n1100\n");
     expect(await linesOf(page)).toContain("\ntyped 42\n1000\n1001\n");
 
     await page.reload();

@@ -12,7 +12,7 @@ describe.skipIf(sandboxedBrowserLacking !== undefined)("a script that never ends
       const { body } = await server.execute("browser:evaluate", { expression: "1 + 1", timeout_ms: 1_000 });
       return body.meta;
     };
-    await expect.poll(ask, { timeout: 10_000 }).toMatchObject({
+    await expect.poll(ask, { timeout: 30_000 }).toMatchObject({
       ...{ error: "timeout", outcome: "limit" },
       suggestion: expect.stringContaining("browser:new_tab"),
     });

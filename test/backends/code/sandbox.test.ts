@@ -111,7 +111,7 @@ describeLocal("the box of a session", () => {
     await server.execute("file:write", { path: "index.html", content: "from inside" });
     await server.execute("bash:run", { command: "python3 -m http.server 8123 --bind 127.0.0.1", background: true });
     const { data } = (await server.execute("sandbox:expose", { port: 8123 })).body;
-    await expect.poll(async () => (await fetch(data.url)).text(), { timeout: 10_000 }).toBe("from inside");
+    await expect.poll(async () => (await fetch(data.url)).text(), { timeout: 30_000 }).toBe("from inside");
     expect((await server.execute("sandbox:ports")).body.data).toMatchObject({ ports: [{ id: data.id, port: 8123 }] });
     expect((await server.execute("sandbox:unexpose", { port: 8123 })).body.data).toEqual({ port: 8123, closed: 1 });
     expect((await fetch(data.url)).ok).toBe(false);

@@ -52,7 +52,7 @@ describe.skipIf(lacking !== undefined)("a real display", () => {
     if ((await run("sh", "-c", "command -v xterm")) === "") return context.skip("xterm is not installed");
     const command = ["xterm", "-u8", "-e", "sh", "-c", "touch ready; cat > typed.txt"];
     await desktop.running.spawn?.({ command }, signal);
-    await expect.poll(() => run("ls"), { timeout: 20_000 }).toContain("ready");
+    await expect.poll(() => run("ls"), { timeout: 30_000 }).toContain("ready");
     // Its window may come, and be given the focus, some time after its shell.
     const isFocused = async () => {
       await perform({ action: "click", coordinate: [100, 100] });
@@ -60,12 +60,12 @@ describe.skipIf(lacking !== undefined)("a real display", () => {
       await desktop.operator.settledScreenshot(signal);
       return read("typed.txt");
     };
-    await expect.poll(isFocused, { timeout: 20_000 }).toMatch(/^\n+$/);
+    await expect.poll(isFocused, { timeout: 30_000 }).toMatch(/^\n+$/);
     const text =
       "ÆØÅ æøå 日本 € 👍 Hello, World! ~`|\\{}[]<>@#$%^&*()_+-='\"?/\n" +
       "ЖЩЫЭЮЯ абвгдеёжзийклмн αβγδεζηθ ñßẞİı한글العربية ẞẠ\nABCDEFGHIJKLMNOPQRSTUVWXYZ\n";
     await perform({ action: "type", text });
     const typed = async () => (await read("typed.txt")).trimStart();
-    await expect.poll(typed, { timeout: 20_000 }).toBe(text);
+    await expect.poll(typed, { timeout: 30_000 }).toBe(text);
   });
 });

@@ -184,7 +184,7 @@ describe.skipIf(lacking !== undefined)("the agent in a real desktop", () => {
     await call("run_command", { command: "kill -KILL $(pgrep -f desktop_agent.main -o)" });
     // Whatever was asked meanwhile, it comes back by itself.
     await expect
-      .poll(() => call("list_windows").catch(() => null), { timeout: 20_000 })
+      .poll(() => call("list_windows").catch(() => null), { timeout: 30_000 })
       .toMatchObject({
         windows: [{ title: expect.stringContaining("Mousepad") }],
       });

@@ -60,7 +60,7 @@ export class ScriptedAgent implements Process {
 
   /** The line of that number that it was told. */
   async said(index: number): Promise<Readonly<Record<string, unknown>>> {
-    await expect.poll(() => this.#said.split("\n").length, { timeout: 20_000 }).toBeGreaterThan(index + 1);
+    await expect.poll(() => this.#said.split("\n").length, { timeout: 30_000 }).toBeGreaterThan(index + 1);
     // Every line that is sent is an object.
     return JSON.parse(this.#said.split("\n")[index] ?? "") as Record<string, unknown>;
   }

@@ -138,7 +138,7 @@ describe.skipIf(lacking !== undefined)("a desktop of the local runtime", () => {
     onTestFinished(() => backend.shutdown());
     await backend.warmup();
     const stand = async () => (await backend.health(lifecycle)).details;
-    await expect.poll(stand, { timeout: 20_000 }).toMatchObject({ pool: { ready: 1, claimed: 0 } });
+    await expect.poll(stand, { timeout: 30_000 }).toMatchObject({ pool: { ready: 1, claimed: 0 } });
     const session = await start();
     expect(await output(session, "echo $DISPLAY")).toBe(":1");
     expect(backend.pool).toMatchObject({ claimed: 1, misses: 0 });

@@ -83,7 +83,7 @@ describe.skipIf(lacking !== undefined)("an episode at a real desktop", () => {
       await call("hotkey", { keys: ["ctrl", "d"] });
       return (await call("run_command", { command: "test -e over" })).exit_code;
     };
-    await expect.poll(isOver, { timeout: 20_000, interval: 250 }).toBe(0);
+    await expect.poll(isOver, { timeout: 30_000, interval: 250 }).toBe(0);
   });
 
   it("begins anew with a task of its own, whose evaluator judges it", async () => {

@@ -33,7 +33,7 @@ describe.skipIf(lacking !== undefined || !hasFfmpeg)("a video of a desktop", () 
     expect(await fail("recording_start", {})).toMatchObject({ error: "conflict" });
     const size = async () => (await call("recording_status")).recordings[0].size_bytes;
     await call("drag", { start_x: 10, start_y: 10, end_x: 300, end_y: 200, duration: 0.5 });
-    await expect.poll(size, { timeout: 20_000 }).toBeGreaterThan(0);
+    await expect.poll(size, { timeout: 30_000 }).toBeGreaterThan(0);
     expect(await fail("recording_delete", { id: started.id })).toMatchObject({ error: "conflict" });
     const { recordings } = await call("recording_stop");
     expect(recordings).toMatchObject([{ id: started.id, status: "finished", reason: "stopped" }]);
@@ -78,7 +78,7 @@ describe.skipIf(lacking !== undefined || !hasFfmpeg)("a video of a desktop", () 
     await open();
     const { id } = await call("recording_start", { max_duration: 0.3 });
     const reason = async () => (await call("recording_status", { id })).recordings[0].reason;
-    await expect.poll(reason, { timeout: 20_000 }).toBe("max_duration");
+    await expect.poll(reason, { timeout: 30_000 }).toBe("max_duration");
   });
 });
 
