@@ -12,12 +12,12 @@ const TOGETHER = ["config", "core", "docs", "egress", "engine", "llm", "log", "s
 export default defineConfig({
   test: {
     globalSetup: "test/fresh-build.ts",
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // One more than the cores of a small machine: much of the suite waits for containers, browsers and child processes.
     maxWorkers: 3,
     // What is waited for comes in its own time; only what never comes should fail.
-    expect: { poll: { timeout: 15_000 } },
+    expect: { poll: { timeout: 30_000 } },
     projects: [
       { extends: true, test: { name: "together", include: TOGETHER, isolate: false } },
       {

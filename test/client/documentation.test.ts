@@ -32,7 +32,7 @@ const PAGES = {
 
 test.each(Object.entries(PAGES))(
   "the snippets of %s run and print what they say",
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async (page, expected) => {
     const folder = mkdtempSync(join(tmpdir(), "toolyard-docs-"));
     try {

@@ -158,4 +158,4 @@ it("F03: a session is never both renewed, leased or answered and ended, in whate
   };
 
   await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 12 }), play), { numRuns: ROUNDS });
-}, 60_000);
+}, 300_000);

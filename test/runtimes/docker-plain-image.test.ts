@@ -31,7 +31,7 @@ describeDocker("a docker sandbox of an image without python3", () => {
     await buildImage();
     const runtime = deployment.runtime({ images: ["toolyard-test-plain"], limits: { outputBytes: 1000 } });
     sandbox = await runtime.create({ image: name, environment: { GREETING: "hello" } }, never);
-  }, 60_000);
+  });
   afterAll(async () => {
     await deployment[Symbol.asyncDispose]();
     await docker.getImage(name).remove({ force: true });

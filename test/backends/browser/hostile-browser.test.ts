@@ -43,7 +43,7 @@ beforeAll(async () => {
     }
   }
   chromium.stderr?.resume();
-}, 60_000);
+});
 
 afterAll(async () => {
   if (chromium === undefined) return;

@@ -66,7 +66,7 @@ describe.skipIf(missing !== null)("a browser and an editor in a desktop", () => 
     await desktop?.close();
     shop?.server.close();
     await deployment?.[Symbol.asyncDispose]();
-  }, 60_000);
+  });
 
   it("opens a page, fills its form in by what is in it, reads it back, and sends it", async () => {
     const { call, one } = desktop;
