@@ -46,7 +46,8 @@ function withoutReserved(
 
 function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
   if (issue.code !== "unrecognized_keys" || !(schema instanceof z.ZodObject)) return describePlain(issue);
-  const near = issue.keys.slice(0, SUGGESTED).flatMap((key) => nearNames(key, Object.keys(schema.shape)));
+  const known = issue.path.length === 0 ? Object.keys(schema.shape) : [];
+  const near = issue.keys.slice(0, SUGGESTED).flatMap((key) => nearNames(key, known));
   const keys = issue.keys.slice(0, SUGGESTED).map((key) => JSON.stringify(key.slice(0, MAX_SHOWN)));
   const more = issue.keys.length > SUGGESTED ? ` and ${issue.keys.length - SUGGESTED} more` : "";
   const unknown = `unknown ${keys.join(", ")}${more}`;

@@ -1,8 +1,8 @@
 import { ToolyardError } from "../core/errors.ts";
 import type { EventType } from "../core/events.ts";
-import { nearNames } from "../core/near-names.ts";
 import type { EventFilter } from "../core/store.ts";
 import { checkName } from "./caller.ts";
+import { unknownChoice } from "./query-names.ts";
 
 /** What a reader of the event log asks for. */
 export interface EventQuery {
@@ -30,13 +30,14 @@ const NAMES: Readonly<Record<string, string>> = {
   ticket: "ticket",
 };
 
-const TYPES = Object.keys({
+/** Every type of event, and whether the log has any to show: output is for who streams the call, a hole is shown as `gap`. */
+const SHOWN = {
   "session.created": true,
   "session.ended": true,
   "session.failed": true,
   "call.started": true,
   "call.progress": true,
-  "call.output": true,
+  "call.output": false,
   "call.completed": true,
   "call.failed": true,
   "call.cancelled": true,
@@ -66,13 +67,12 @@ const TYPES = Object.keys({
   "terminal.detached": true,
   "control.taken": true,
   "control.released": true,
-  "backend.health": true,
+  "backend.health": false,
   "loop.blocked": true,
-  "log.gap": true,
-} satisfies Record<EventType, true>);
+  "log.gap": false,
+} satisfies Record<EventType, boolean>;
+const TYPES = Object.entries(SHOWN).flatMap(([type, shown]) => (shown ? [type] : []));
 
-/** How much of an unknown name is shown, in characters. */
-const MAX_SHOWN = 40;
 const MAX_TYPES = 64;
 
 /**
@@ -84,7 +84,7 @@ export function parseEventQuery(query: URLSearchParams): EventQuery {
   const values = new Map<string, string>();
   for (const [given, value] of query) {
     const name = Object.hasOwn(NAMES, given) ? NAMES[given] : undefined;
-    if (name === undefined) throw unknown("parameter", given, Object.keys(NAMES));
+    if (name === undefined) throw unknownChoice("parameter", given, Object.keys(NAMES));
     if (values.has(name)) throw new ToolyardError("invalid_input", `${name} is given twice`);
     values.set(name, value);
   }
@@ -94,7 +94,7 @@ export function parseEventQuery(query: URLSearchParams): EventQuery {
   };
   const format = values.get("format") ?? "sse";
   const known = FORMATS.find((one) => one === format);
-  if (known === undefined) throw unknown("format", format, FORMATS);
+  if (known === undefined) throw unknownChoice("format", format, FORMATS);
   return {
     filter: {
       worker_id: read("worker"),
@@ -116,16 +116,6 @@ function toTypes(values: ReadonlyMap<string, string>): readonly string[] | undef
     .filter((type) => type !== "");
   if (types === undefined) return undefined;
   if (types.length > MAX_TYPES) throw new ToolyardError("invalid_input", `type takes at most ${MAX_TYPES} types`);
-  for (const type of types) if (!TYPES.includes(type)) throw unknown("event type", type, TYPES);
+  for (const type of types) if (!TYPES.includes(type)) throw unknownChoice("event type", type, TYPES);
   return types;
-}
-
-function unknown(what: string, given: string, names: readonly string[]): ToolyardError {
-  const shown = given.slice(0, MAX_SHOWN);
-  const near = nearNames(shown, names);
-  const hint = near.length > 0 ? `; did you mean ${near.join(", ")}?` : "";
-  return new ToolyardError("invalid_input", `There is no ${what} ${JSON.stringify(shown)}${hint}`, {
-    details: { near },
-    suggestion: `Use one of ${names.join(", ")}.`,
-  });
 }

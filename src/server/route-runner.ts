@@ -11,6 +11,7 @@ import type { OpenStreams } from "./auth/open-streams.ts";
 import { readJson } from "./body.ts";
 import { BodyShare, createBodyBudget } from "./body-budget.ts";
 import type { HttpLimits } from "./http-limits.ts";
+import { checkQueryNames } from "./query-names.ts";
 import { fail, type Reply, withDetail } from "./reply.ts";
 import type { AnyRoute } from "./route.ts";
 
@@ -50,6 +51,7 @@ export class RouteRunner {
     try {
       const entering = enter(identity, route, () => readJson(incoming, limits, share));
       if (entering !== undefined) await entering;
+      checkQueryNames(route, query);
       raw = route.body === undefined ? undefined : await readJson(incoming, limits, share);
       const body = route.body === undefined ? undefined : parseBody(route, route.body, raw);
       const { tenant } = identity;

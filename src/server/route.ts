@@ -40,7 +40,7 @@ export interface Route<S extends z.ZodType = z.ZodType> {
   /** The purpose of the one-time tickets that open this path in place of a key; `:name` is what the path has there. */
   readonly ticketPurpose?: string;
   readonly description?: string;
-  /** What the query takes, and whether it must be there; for /openapi.json. */
+  /** What the query takes, and whether it must be there; where it is given, anything else is refused. */
   readonly queryNames?: Readonly<Record<string, boolean>>;
   /** The types of a body that is no JSON, which the handler itself reads or writes; for /openapi.json. */
   readonly binary?: { readonly request?: string; readonly response?: string };

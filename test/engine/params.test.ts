@@ -52,11 +52,24 @@ describe("a call's params", () => {
     [{ name: "a", side: "up" }, "invalid_input", 4000, "side: "],
     [{ name: "a", sise: 1 }, "invalid_input", 4000, 'unknown "sise"; did you mean side, size?'],
     [{ size: "1" }, "missing_field", 4003, "name: is required; size: "],
+    [{ name: "a", lines: [true] }, "invalid_input", 4000, "lines.0: Invalid input: expected string or object"],
+    [
+      { name: "a", lines: [{ text: 1 }] },
+      "invalid_input",
+      4000,
+      "lines.0.text: Invalid input: expected string, received",
+    ],
+    [{ name: "a", lines: [{ text: "b", any: 0, sice: 1 }] }, "invalid_input", 4000, 'lines.0: unknown "sice"'],
   ])("%j are refused as %s", async (params, error, code, message) => {
     const result = await call("forms:fill", params);
     expect(result).toMatchObject({ ok: false, error: { error, code, status: 400, outcome: "rejected" } });
     expect(result.ok ? "" : result.error.message).toContain(message);
     expect(result.ok ? "" : result.error.suggestion).toContain("/api/v1/tools/forms:fill/schema");
+  });
+
+  it("that an object inside has too much are not told to be params of the tool", async () => {
+    const result = await call("forms:fill", { name: "a", options: { nam: 1 } });
+    expect(result.ok ? "" : result.error.message).toBe('forms:fill: options: unknown "nam"');
   });
 
   it("may be null where they may be left out, as clients in Python and models send them", async () => {

@@ -54,6 +54,7 @@ describe("the query of GET /api/v1/events", () => {
       ["workr=w1", 'There is no parameter "workr"; did you mean worker?'],
       ["constructor=1", 'There is no parameter "constructor"'],
       ["type=bogus", 'There is no event type "bogus"'],
+      ["type=call.output", 'There is no event type "call.output"'],
       ["type=call.started,call.complete", 'There is no event type "call.complete"; did you mean call.completed?'],
       ["worker=w1&worker_id=w2", "worker is given twice"],
     ] as const) {

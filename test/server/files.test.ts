@@ -230,7 +230,9 @@ describe("uploading a file", () => {
   it("takes no archive for a file, where its query says what a download's would", async () => {
     await using server = await boxServer();
     const answer = await put(server.url + server.at("into", "&format=tar.gz"), "12345");
-    expect(answer).toMatchObject({ status: 400, body: { message: expect.stringContaining("extract=tar.gz") } });
+    const suggestion = expect.stringContaining("extract");
+    expect(answer).toMatchObject({ status: 400, body: { meta: { error: "invalid_input", suggestion } } });
+    expect((await put(server.url + server.at("into", "&exclusiv=true"), "12345")).status).toBe(400);
     expect(server.files.text("into")).toBeUndefined();
   });
 

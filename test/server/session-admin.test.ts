@@ -38,6 +38,21 @@ describe("sessions by their ids", () => {
     expect(await list()).toEqual([]);
   });
 
+  it("stay as they are where a filter has a name that there is not, or has it twice", async () => {
+    await using server = await testServer({ backends: [new CounterBackend()] });
+    await server.post("/api/v1/session/create", { worker_id: "w1", ...create });
+    const url = `${server.url}/api/v1/sessions`;
+    for (const query of ["worker=w2", "resource=other", "worker_id=w2&worker_id=w1"]) {
+      expect((await fetch(`${url}?${query}`, { method: "DELETE" })).status).toBe(400);
+    }
+    const { status, body } = await server.get("/api/v1/sessions?worker=w2");
+    expect({ status, error: body.meta["error"] }).toEqual({ status: 400, error: "invalid_input" });
+    expect(body.message).toBe('There is no parameter "worker"');
+    expect(body.meta["suggestion"]).toBe("Use one of worker_id, resource_type.");
+    expect((await server.get("/api/v1/sessions")).body.data.count).toBe(1);
+    expect((await server.get("/api/v1/jobs?worker=w1")).status).toBe(400);
+  });
+
   it("D03: are another tenant's as little as those of nobody", async () => {
     await using server = await keyedServer(
       { ours: {}, theirs: { tenant: "other" }, narrow: { scopes: ["other:*"] } },

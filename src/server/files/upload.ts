@@ -13,10 +13,6 @@ const OPERATION = "files:upload";
 export async function upload(engine: Engine, limits: HttpLimits, request: RouteRequest<unknown>): Promise<Reply> {
   const path = readPath(request.incoming.url ?? "");
   const extract = readFormat(request.query, "extract");
-  const format = readFormat(request.query, "format");
-  if (format !== undefined) {
-    throw new ToolyardError("invalid_input", `format is of downloads: extract=${format} unpacks what is uploaded`);
-  }
   const options = readOptions(request);
   const body = new UploadBody(request.incoming, limits);
   const transfer = await borrowFiles(engine, request);

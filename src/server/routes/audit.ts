@@ -18,6 +18,7 @@ export function auditRoutes(store: AuditStore, trail: AuditTrail): readonly AnyR
       summary: "List the audit trail, newest first",
       description: `\`limit\` is ${DEFAULT_LIMIT} by default and ${MAX_LIMIT} at most; \`tenant\` keeps one tenant's entries.`,
       enveloped: true,
+      queryNames: { limit: false, tenant: false },
       async handle({ query }) {
         const limit = Number(query.get("limit") ?? DEFAULT_LIMIT);
         if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {

@@ -39,6 +39,7 @@ export function callStreamRoutes(engine: Engine, clients: StreamClients): readon
       operation: "call:stream",
       summary: "Read a streamed call again, or go on after `Last-Event-ID`",
       enveloped: false,
+      queryNames: { after: false },
       statuses: { 404: "There is no such call or event", 410: "What followed the event is no longer held" },
       async handle({ path, query, identity, incoming }) {
         const stream = await find(path["call_id"] ?? "", identity, "read");

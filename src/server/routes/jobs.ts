@@ -23,6 +23,7 @@ export function jobRoutes({ jobs, limits, catalog }: Engine): readonly AnyRoute[
       description:
         "`worker_id` asks for one worker's; `limit` is 100 by default and 1000 at most. Results are left out.",
       enveloped: true,
+      queryNames: { worker_id: false, limit: false },
       async handle({ query, identity, tenant }) {
         const worker = query.get("worker_id");
         const records = await jobs.list(tenant, {
@@ -57,6 +58,7 @@ export function jobRoutes({ jobs, limits, catalog }: Engine): readonly AnyRoute[
       description:
         "Waits `timeout_ms`, or `timeout` seconds, which `limits.job_wait_ms` bounds and is by default; then tells the state as it is.",
       enveloped: true,
+      queryNames: { timeout_ms: false, timeout: false },
       statuses: { 404: "There is no such job" },
       async handle({ path, query, identity, tenant, outgoing }) {
         if (identity.scopes !== undefined) {
