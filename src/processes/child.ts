@@ -13,7 +13,8 @@ const guard = new URL(`./guard${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}
 new Worker(guard, { workerData: { endAt, parent: process.ppid } }).unref();
 
 const loading: Promise<{ readonly jobs: Readonly<Record<string, Job>> }> = import(modulePath);
-loading.catch(() => undefined);
+// A module that does not load is told to whoever has a job for it.
+void loading.catch(() => undefined).then(() => send({ kind: "ready" }));
 let running: { readonly id: number; readonly controller: AbortController } | undefined;
 
 process.on("disconnect", () => process.exit(0));

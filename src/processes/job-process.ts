@@ -8,11 +8,14 @@ import type { FromProcess, JobFailure, ToProcess } from "./job.ts";
 // `.ts` when this runs from source (Node strips the types), `.js` from dist.
 const ENTRY = new URL(`./child${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 const MEMORY_CHECK_MS = 50;
+/** Below what serves, once it has started: whoever waits for a start waits with the server's own right. */
 const NICE = 10;
+/** Milliseconds after which a process that does not come up is given up. */
+const START_MS = 60_000;
 
 /** What bounds one job. */
 export interface JobLimits {
-  /** Milliseconds that the job may run; then it is interrupted. */
+  /** Milliseconds that the job may run, once its process has started; then it is interrupted. */
   readonly timeoutMs: number;
   /** What its process may hold, in MiB; watched where the system tells, which is Linux. */
   readonly memoryMiB: number;
@@ -33,6 +36,9 @@ export interface JobResult {
 interface Running {
   readonly id: number;
   readonly limits: JobLimits;
+  /** Hands the job over, from when on its time counts. */
+  readonly begin: () => void;
+  begun: boolean;
   readonly settle: (outcome: JobResult | { error: unknown }) => void;
   partial: { readonly value: unknown } | undefined;
   /** Why it is to end, once it is. */
@@ -45,6 +51,8 @@ export class JobProcess {
   #running: Running | undefined;
   #lastId = 0;
   #usable = true;
+  #ready = false;
+  readonly #late: NodeJS.Timeout;
 
   /** @param module exports `jobs`, a record of {@link Job}s. */
   constructor(module: URL) {
@@ -57,11 +65,7 @@ export class JobProcess {
       serialization: "advanced",
       stdio: ["ignore", "ignore", "ignore", "ipc"],
     });
-    try {
-      if (this.#child.pid !== undefined) setPriority(this.#child.pid, NICE);
-    } catch {
-      // It has ended already, or the system does not let us: then it runs like any other.
-    }
+    this.#late = setTimeout(() => this.kill(), START_MS).unref();
     this.#child.on("message", (message: FromProcess) => this.#receive(message));
     this.#child.on("exit", () => this.#exited());
     this.#child.on("error", () => this.#exited());
@@ -85,14 +89,19 @@ export class JobProcess {
    */
   run(job: string, params: unknown, limits: JobLimits): Promise<JobResult> {
     const id = ++this.#lastId;
-    const { signal, timeoutMs, memoryMiB } = limits;
+    const { signal, timeoutMs, graceMs, memoryMiB } = limits;
     return new Promise((resolve, reject) => {
       const late = new ToolyardError("timeout", `it was interrupted after ${Math.round(timeoutMs)} ms`, {
         details: { limit: "timeout_ms", max: Math.round(timeoutMs) },
       });
       const abort = () => this.#stop(toReason(signal.reason));
-      const timer = setTimeout(() => this.#stop(late), timeoutMs);
-      const meter = setInterval(() => this.#checkMemory(memoryMiB), MEMORY_CHECK_MS);
+      let timer: NodeJS.Timeout | undefined;
+      let meter: NodeJS.Timeout | undefined;
+      const begin = () => {
+        timer = setTimeout(() => this.#stop(late), timeoutMs);
+        meter = setInterval(() => this.#checkMemory(memoryMiB), MEMORY_CHECK_MS);
+        this.#send({ kind: "start", id, job, params, ms: timeoutMs + graceMs });
+      };
       const settle: Running["settle"] = (outcome) => {
         clearTimeout(timer);
         clearInterval(meter);
@@ -104,12 +113,12 @@ export class JobProcess {
         if ("error" in outcome) reject(outcome.error);
         else resolve(outcome);
       };
-      this.#running = { id, limits, settle, partial: undefined, ended: undefined };
+      this.#running = { id, limits, begin, begun: false, settle, partial: undefined, ended: undefined };
       this.#hold(true);
       if (!this.#usable) return this.#exited();
       signal.addEventListener("abort", abort, { once: true });
-      this.#send({ kind: "start", id, job, params, ms: timeoutMs });
       if (signal.aborted) abort();
+      else if (this.#ready) this.#begin();
     });
   }
 
@@ -119,11 +128,32 @@ export class JobProcess {
     this.#child.kill("SIGKILL");
   }
 
+  /** Hands over the job that waits for the process, if one does. */
+  #begin(): void {
+    const running = this.#running;
+    if (running === undefined || running.begun) return;
+    running.begun = true;
+    running.begin();
+  }
+
+  #becomeReady(): void {
+    clearTimeout(this.#late);
+    this.#ready = true;
+    try {
+      if (this.#child.pid !== undefined) setPriority(this.#child.pid, NICE);
+    } catch {
+      // It has ended already, or the system does not let us: then it runs like any other.
+    }
+    this.#begin();
+  }
+
   /** Has the job end: by itself where its engine hears it, with its process otherwise. */
   #stop(reason: ToolyardError): void {
     const running = this.#running;
     if (running === undefined || running.ended !== undefined) return;
     running.ended = reason;
+    // What has not begun leaves a process that goes on starting, for the next job.
+    if (!running.begun) return this.#end(running, reason);
     if (running.limits.graceMs <= 0) return this.kill();
     this.#send({ kind: "cancel", id: running.id });
     setTimeout(() => {
@@ -141,6 +171,7 @@ export class JobProcess {
   }
 
   #receive(message: FromProcess): void {
+    if (message.kind === "ready") return this.#becomeReady();
     const running = this.#running;
     if (running === undefined || message.id !== running.id) return;
     if (message.kind === "partial") running.partial = { value: message.value };
@@ -151,6 +182,7 @@ export class JobProcess {
 
   #exited(): void {
     this.#usable = false;
+    clearTimeout(this.#late);
     const running = this.#running;
     if (running === undefined) return;
     // Without a word of ours it was the engine itself, or the system that ran out of memory.

@@ -25,6 +25,8 @@ export type ToProcess =
   | { readonly kind: "cancel"; readonly id: number };
 
 export type FromProcess =
+  /** Once, when it has loaded what its jobs need. */
+  | { readonly kind: "ready" }
   | { readonly kind: "partial"; readonly id: number; readonly value: unknown }
   | { readonly kind: "done"; readonly id: number; readonly value: unknown }
   | { readonly kind: "failed"; readonly id: number; readonly failure: JobFailure };

@@ -39,7 +39,7 @@ export class ProcessPool {
   }
 
   /**
-   * Runs a job in a process of its own; the time that it may take begins with its turn.
+   * Runs a job in a process of its own; the time that it may take begins when it does.
    *
    * @throws as {@link JobProcess.run} does.
    */

@@ -25,7 +25,7 @@ function toShape(text: string, id: string): string {
 describe("D04: guessing", () => {
   it(
     "D04: 100,000 guesses of ids find nothing, and a foreign id among them is answered as the others are",
-    { timeout: 90_000 },
+    { timeout: 240_000 },
     async () => {
       const backend = new CounterBackend();
       await using server = await keyedServer(TENANTS, { backends: [backend] });

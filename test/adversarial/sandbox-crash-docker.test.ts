@@ -138,10 +138,10 @@ describeDocker("a server that is killed with sandboxes in docker", () => {
       const { folder, start } = await deployment();
       const first = await start({ pool: { min: 2, max: 4 } });
       const containers = containersOf(stateFolder(folder));
-      await expect.poll(async () => (await first.ready()).pool?.ready, { timeout: 30_000 }).toBe(2);
+      await expect.poll(async () => (await first.ready()).pool?.ready).toBe(2);
       const session = await populate(first, "w1");
       await expect
-        .poll(async () => (await first.ready()).pool, { timeout: 30_000 })
+        .poll(async () => (await first.ready()).pool)
         .toMatchObject({ ready: 2, claimed: 1 });
       const before = await containers.list();
       await first.kill();

@@ -150,7 +150,7 @@ describeDocker("an engine that fails", () => {
     await expect.poll(leaked, { timeout: 30_000 }).toEqual([container?.Id]);
     expect(await deployment.containers()).toHaveLength(1);
     proxy.fault = "none";
-    await expect.poll(leaked, { timeout: 30_000 }).toEqual([]);
+    await expect.poll(leaked).toEqual([]);
     expect(await deployment.containers()).toEqual([]);
   });
 });
@@ -197,7 +197,7 @@ describeDocker("a poisoned pool of containers", () => {
     const kernel = await instance.openKernel("python", never);
     const { stdout } = await kernel.run({ code: "print(1 + 1)", deadlineMs: 10_000 }, { signal: never });
     expect(stdout.text).toBe("2\n");
-    await expect.poll(pool, { timeout: 30_000 }).toMatchObject({ evicted: 2, starting: 0 });
+    await expect.poll(pool).toMatchObject({ evicted: 2, starting: 0 });
     expect((await pool())?.ready).toBeGreaterThanOrEqual(2);
     await instance.stop();
     const ids = async () => (await deployment.containers()).map(({ Id: id }) => id);

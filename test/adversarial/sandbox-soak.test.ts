@@ -28,7 +28,7 @@ async function measure(
   pooled: PooledRuntime,
 ): Promise<{ readonly heap: number; readonly files: number; readonly children: number }> {
   await expect
-    .poll(async () => (await pooled.check(never)).pool, { timeout: 60_000 })
+    .poll(async () => (await pooled.check(never)).pool)
     .toMatchObject({ ready: POOL, starting: 0 });
   for (let turn = 0; turn < 3; turn += 1) collect();
   const children = listChildren().length;

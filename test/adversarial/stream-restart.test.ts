@@ -13,7 +13,7 @@ import { testServer, type TestServer } from "../kit/test-server.ts";
 
 const TIMEOUT_MS = 90_000;
 /** Generous: what is waited for comes in a moment, but for a machine that is busy. */
-const PATIENTLY = { timeout: 30_000 };
+const PATIENTLY = { timeout: 60_000 };
 
 const parse = (text: string): readonly SseMessage[] => new SseParser().push(new TextEncoder().encode(text));
 

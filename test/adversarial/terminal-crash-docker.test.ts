@@ -8,7 +8,7 @@ import { describeDocker } from "../kit/docker-engine.ts";
 import { TtydClient } from "../kit/ttyd-client.ts";
 
 const TIMEOUT_MS = 120_000;
-const POLL = { timeout: 30_000 };
+const POLL = { timeout: 60_000 };
 
 describeDocker("a server that is killed with terminals in docker", () => {
   it(

@@ -87,7 +87,7 @@ describe("toolyard init backend", () => {
     expect(stdout).toContain("serve --config");
     // The test is run as a user runs it: without what this run itself has set.
     const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !/VITEST|NODE_|TSX/.test(key)));
-    const run = spawnSync(process.execPath, command, { cwd: dir, env, encoding: "utf8", timeout: 60_000 });
+    const run = spawnSync(process.execPath, command, { cwd: dir, env, encoding: "utf8", timeout: 200_000 });
     expect(run.status, run.stdout + run.stderr).toBe(0);
   });
 

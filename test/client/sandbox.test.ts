@@ -304,7 +304,7 @@ describe("opening and closing", () => {
     const { pid } = (await sandbox.client?.executeUntyped<{ pid: number }>("pid")) ?? expect.fail("it is not open");
     process.kill(pid, "SIGKILL");
     await expect
-      .poll(() => sandbox.call("pid").catch((error: unknown) => error), { timeout: 5_000 })
+      .poll(() => sandbox.call("pid").catch((error: unknown) => error))
       .toMatchObject({ name: "ServerEndedError", exit: { signal: "SIGKILL" } });
   });
 

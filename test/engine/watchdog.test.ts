@@ -28,8 +28,10 @@ describe("the watchdog", () => {
     const pending = server.execute("waiting:probe");
     await expect.poll(() => server.engine.executor.activeCount).toBe(1);
     await server.execute("blocker:probe");
-    await expect.poll(() => server.engine.watchdog.lastBlock?.tools).toEqual(["blocker:probe"]);
-    expect(server.logger.lines.some(({ facts }) => JSON.stringify(facts["tools"]) === '["blocker:probe"]')).toBe(true);
+    // A busy machine may hold the loop again at any time, of which the last is kept and each is logged.
+    const named = () => server.logger.lines.map(({ facts }) => facts["tools"]);
+    await expect.poll(named).toContainEqual(["blocker:probe"]);
+    expect(server.engine.watchdog.lastBlock?.ms).toBeGreaterThanOrEqual(40);
     resolve();
     expect((await pending).status).toBe(200);
   });
@@ -38,7 +40,8 @@ describe("the watchdog", () => {
     await using server = await testServer({ backends: [], limits: { loopLagMs: 40 } });
     block(150);
     await expect.poll(() => server.engine.watchdog.lastBlock?.tools).toEqual([]);
-    const [line] = server.logger.lines.filter((each) => each.message?.includes("event loop") === true);
-    expect(line?.message).not.toContain("thread");
+    const told = server.logger.lines.filter((each) => each.message?.includes("event loop") === true);
+    expect(told.length).toBeGreaterThan(0);
+    for (const { message } of told) expect(message).not.toContain("thread");
   });
 });

@@ -106,7 +106,7 @@ export function describeState(name: string, create: () => SandboxRuntime): void 
       await ability(used.reset?.(never), "reset");
       expect((await exec(used, FINGERPRINT)).stdout.text).toBe(fresh.stdout.text);
       await used.stop();
-    }, 30_000);
+    });
   });
 }
 

@@ -9,6 +9,7 @@ import type { CreateRequest } from "../../src/engine/session-request.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { recordingLogger } from "./recording-logger.ts";
+import { NEVER_LATE } from "./test-server.ts";
 
 /** An engine on a clock that the test moves. */
 export function testEngine(
@@ -20,7 +21,7 @@ export function testEngine(
   const logger = recordingLogger();
   const engine = new Engine({
     mounts: backends.map((backend) => ({ resource: backend.resource, backend })),
-    limits: { ...defaultLimits, ...limits },
+    limits: { ...defaultLimits, ...NEVER_LATE, ...limits },
     logger,
     clock,
     store,

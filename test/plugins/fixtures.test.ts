@@ -45,9 +45,8 @@ describe("the fixtures", () => {
   });
 
   it("end a sleep at once when its call times out", async () => {
-    const before = performance.now();
-    expect(await execute("f2", "sleep", { seconds: 60 }, { timeout: 0.1 })).toMatchObject({ code: 5006 });
-    expect(performance.now() - before).toBeLessThan(2_000);
+    // Slept to its end, it would outlast this test's own time.
+    expect(await execute("f2", "sleep", { seconds: 3_600 }, { timeout: 0.1 })).toMatchObject({ code: 5006 });
   });
 
   it("throw an error whose path and secret stay inside", async () => {

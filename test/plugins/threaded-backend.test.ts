@@ -9,6 +9,7 @@ import type { Logger, ToolContext } from "../../src/core/context.ts";
 import { ToolyardError } from "../../src/core/errors.ts";
 import type { Session } from "../../src/core/session.ts";
 import { loadBackends } from "../../src/plugins/load-backends.ts";
+import { settle } from "../kit/manual-clock.ts";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const lines: unknown[] = [];
@@ -66,9 +67,23 @@ function call(
   );
 }
 
-/** A health check that comes before the blocking call has begun answers for itself. */
-function untilBusy(backend: AnyBackend): Promise<void> {
-  return expect.poll(() => backend.health?.(lifecycle())).toEqual({ up: true, details: { thread: "busy" } });
+/** What `block_until_released` is called with: it holds its thread from `begun` until `release`. */
+function holding() {
+  const signals = new Int32Array(new SharedArrayBuffer(8));
+  return {
+    params: { signals },
+    begun: async () => void (await Atomics.waitAsync(signals, 0, 0).value),
+    release: () => {
+      Atomics.store(signals, 1, 1);
+      Atomics.notify(signals, 1);
+    },
+  };
+}
+
+const BUSY = { up: true, details: { thread: "busy" } };
+
+function untilFree(backend: AnyBackend): Promise<void> {
+  return expect.poll(() => backend.health?.(lifecycle())).toEqual({ up: true });
 }
 
 afterEach(async () => {
@@ -112,25 +127,26 @@ describe("ThreadedBackend", () => {
   it("keeps the main thread free while a tool blocks", async () => {
     const backend = await mount();
     const session = await initialize(backend, "s1");
-    const blocked = call(backend, "block", { session }, { seconds: 1 });
-    const waits: number[] = [];
-    let before = performance.now();
-    const timer = setInterval(() => {
-      waits.push(performance.now() - before);
-      before = performance.now();
-    }, 10);
-    await blocked;
-    clearInterval(timer);
-    expect(waits.length).toBeGreaterThan(10);
-    expect(await backend.health?.(lifecycle())).toEqual({ up: true });
+    const held = holding();
+    const blocked = call(backend, "block_until_released", { session }, held.params);
+    await held.begun();
+    // These would never fire if the tool held this thread, for which it waits.
+    for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setTimeout(resolve, 1));
+    held.release();
+    expect(await blocked).toEqual({ blocked: true });
+    await untilFree(backend);
   });
 
   it("answers a health check while its thread is busy", async () => {
     const backend = await mount();
     const session = await initialize(backend, "s1");
-    const blocked = call(backend, "block", { session }, { seconds: 2 });
-    await untilBusy(backend);
+    const held = holding();
+    const blocked = call(backend, "block_until_released", { session }, held.params);
+    await held.begun();
+    expect(await backend.health?.(lifecycle())).toEqual(BUSY);
+    held.release();
     await blocked;
+    await untilFree(backend);
   });
 
   it("ends a blocked call when its signal aborts, and says that the thread's sessions are lost", async () => {
@@ -164,7 +180,7 @@ describe("ThreadedBackend", () => {
         signal: abort.signal,
         progress: () => abort.abort(new ToolyardError("timeout", "too long")),
       },
-      { seconds: 1.5 },
+      { seconds: 0.2 },
     );
     await expect(stubborn).rejects.toMatchObject({ error: "timeout" });
   });
@@ -173,8 +189,9 @@ describe("ThreadedBackend", () => {
     const backend = await mount();
     const session = await initialize(backend, "s1");
     const abort = new AbortController();
-    const blocked = call(backend, "block", { session, signal: abort.signal }, { seconds: 600 });
-    await untilBusy(backend);
+    const held = holding();
+    const blocked = call(backend, "block_until_released", { session, signal: abort.signal }, held.params);
+    await held.begun();
     const next = initialize(backend, "s2");
     abort.abort(new ToolyardError("timeout", "too long"));
     await expect(blocked).rejects.toMatchObject({ error: "timeout" });
@@ -184,9 +201,10 @@ describe("ThreadedBackend", () => {
   it("shuts a blocked thread down without waiting for it", async () => {
     const backend = await mount();
     const session = await initialize(backend, "s1");
-    const blocked = call(backend, "block", { session }, { seconds: 600 });
+    const held = holding();
+    const blocked = call(backend, "block_until_released", { session }, held.params);
     const ended = expect(blocked).rejects.toMatchObject({ error: "session_lost" });
-    await untilBusy(backend);
+    await held.begun();
     await backend.shutdown?.(lifecycle());
     await ended;
   });
@@ -195,27 +213,33 @@ describe("ThreadedBackend", () => {
     const backend = await mount();
     const session = await initialize(backend, "s1");
     const abort = new AbortController();
-    const waiting = call(backend, "wait", {
-      session,
-      signal: abort.signal,
-      progress: () => {
-        blocked = call(backend, "block", { session }, { seconds: 2 });
-        setTimeout(() => abort.abort(new ToolyardError("cancelled", "enough")), 100);
-      },
-    });
-    let blocked: Promise<unknown> | undefined;
-    await expect(waiting).rejects.toMatchObject({ error: "cancelled" });
+    const waits = Promise.withResolvers<void>();
+    const waiting = call(backend, "wait", { session, signal: abort.signal, progress: () => waits.resolve() });
+    const cancelled = expect(waiting).rejects.toMatchObject({ error: "cancelled" });
+    await waits.promise;
+    const held = holding();
+    const blocked = call(backend, "block_until_released", { session }, held.params);
+    await held.begun();
+    abort.abort(new ToolyardError("cancelled", "enough"));
+    // Each takes half of the second that a blocked thread is given.
+    for (let check = 0; check < 3; check += 1) expect(await backend.health?.(lifecycle())).toEqual(BUSY);
+    held.release();
     expect(await blocked).toEqual({ blocked: true });
+    await cancelled;
   });
 
   it("never starts a call that was cancelled before its turn", async () => {
     const backend = await mount();
     const session = await initialize(backend, "s1");
     const abort = new AbortController();
-    const blocked = call(backend, "block", { session }, { seconds: 0.3 });
+    const held = holding();
+    const blocked = call(backend, "block_until_released", { session }, held.params);
+    await held.begun();
     const queued = call(backend, "incr", { session, signal: abort.signal });
+    await settle();
     abort.abort(new ToolyardError("cancelled", "enough"));
     await expect(queued).rejects.toMatchObject({ error: "cancelled" });
+    held.release();
     await blocked;
     expect(await call(backend, "incr", { session })).toMatchObject({ value: 11 });
   });

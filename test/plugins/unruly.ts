@@ -42,13 +42,6 @@ export class Unruly extends Backend<Box, z.output<typeof Config>> {
     return { value: session.data.value, warm: this.#warm, thread: threadId, greeting: this.config.greeting };
   }
 
-  @tool({ description: "Never yield.", params: Block })
-  block({ seconds }: Input<typeof Block>) {
-    const until = performance.now() + seconds * 1000;
-    while (performance.now() < until);
-    return { blocked: true };
-  }
-
   @tool({ description: "Yield first, then never." })
   async blockLater(_: unknown, { progress }: ToolContext<Box>) {
     progress({ step: "started" });
@@ -75,6 +68,13 @@ export class Unruly extends Backend<Box, z.output<typeof Config>> {
   async hold({ signals }: Input<typeof Hold>) {
     await untilReleased(signals);
     return { held: true };
+  }
+
+  @tool({ description: "Never yield until the test says so.", params: Hold })
+  blockUntilReleased({ signals }: Input<typeof Hold>) {
+    tellBegun(signals);
+    Atomics.wait(signals, 1, 0);
+    return { blocked: true };
   }
 
   @tool({ description: "Leave." })
@@ -116,10 +116,14 @@ export class Unruly extends Backend<Box, z.output<typeof Config>> {
   }
 }
 
-/** Says in memory that it began, since a message would reach a held host no earlier than the host's own. */
-async function untilReleased(signals: Int32Array): Promise<void> {
+/** In memory, since a message would reach a held host no earlier than the host's own. */
+function tellBegun(signals: Int32Array): void {
   Atomics.store(signals, 0, 1);
   Atomics.notify(signals, 0);
+}
+
+async function untilReleased(signals: Int32Array): Promise<void> {
+  tellBegun(signals);
   await Atomics.waitAsync(signals, 1, 0).value;
 }
 

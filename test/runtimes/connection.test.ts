@@ -102,7 +102,7 @@ describe("the host's side of the protocol", () => {
       const { connection, kill, send, run } = connect();
       const running = run({ onCall: echo }).catch((error: unknown) => error);
       send(...frames);
-      await vi.waitFor(() => expect(kill).toHaveBeenCalledOnce());
+      await expect.poll(() => kill).toHaveBeenCalledOnce();
       expect(kill.mock.calls[0]?.[0]).toBe("violation");
       const ended = await running;
       if (!(ended instanceof ConnectionLost)) expect(ended).toMatchObject({ status: "ok", value: 1 });
@@ -116,14 +116,14 @@ describe("the host's side of the protocol", () => {
     const header = Buffer.alloc(4);
     header.writeUInt32BE(MAX_FRAME_BYTES + 1);
     theirs.write(header);
-    await vi.waitFor(() => expect(kill.mock.calls[0]?.[0]).toBe("violation"));
+    await expect.poll(() => kill.mock.calls[0]?.[0]).toBe("violation");
   });
 
   it("kills the sandbox when more calls are in flight than allowed", async () => {
     const { kill, send, run } = connect({ callsInFlight: 2 });
     run({ onCall: () => new Promise(() => {}) }).catch(() => {});
     send(READY, ...[0, 1, 2].map((i) => ({ t: "call", x: 1, i, tool: "echo", args: {} })));
-    await vi.waitFor(() => expect(kill).toHaveBeenCalledOnce());
+    await expect.poll(() => kill).toHaveBeenCalledOnce();
   });
 
   it("starts calls that arrive in one write together, and answers each by its id (seed defects 5 and 6)", async () => {
@@ -138,7 +138,7 @@ describe("the host's side of the protocol", () => {
       },
     }).catch(() => {});
     send(READY, ...[0, 1, 2].map((i) => ({ t: "call", x: 1, i, tool: "echo", args: { i } })));
-    await vi.waitFor(() => expect(started).toEqual([0, 1, 2]));
+    await expect.poll(() => started).toEqual([0, 1, 2]);
     await next();
     await next();
     for (const i of [2, 0, 1]) {
@@ -217,7 +217,7 @@ describe("the host's side of the protocol", () => {
       },
     });
     send(READY, { t: "out", x: 1, stream: "stdout", seq: 0, data: "first" });
-    await vi.waitFor(() => expect(seen).toEqual(["first"]));
+    await expect.poll(() => seen).toEqual(["first"]);
     send({ ...END, x: 1 });
     const early = await Promise.race([
       running.then(() => "ended"),

@@ -115,7 +115,7 @@ describe("operations", () => {
       const reading = files.read("f", { offset: 0, length: 10 }, never).catch((error: unknown) => error);
       const looking = files.stat("f", never).catch((error: unknown) => error);
       send(...frames);
-      await vi.waitFor(() => expect(kill).toHaveBeenCalledOnce());
+      await expect.poll(() => kill).toHaveBeenCalledOnce();
       expect(kill.mock.calls[0]?.[0]).toBe("violation");
       await reading;
       expect(await looking).toMatchObject({ error: "sandbox_dead" });
@@ -127,9 +127,9 @@ describe("operations", () => {
     const writing = files.write("f", Buffer.alloc(3 << 20), {}, never);
     const sent = () =>
       received.reduce<number>((total, frame) => total + (frame instanceof BinaryFrame ? frame.data.length : 0), 0);
-    await vi.waitFor(() => expect(sent()).toBe(1 << 20));
+    await expect.poll(() => sent()).toBe(1 << 20);
     send({ t: "win", r: 1, n: 100 });
-    await vi.waitFor(() => expect(sent()).toBe((1 << 20) + 100));
+    await expect.poll(() => sent()).toBe((1 << 20) + 100);
     send({ t: "re", r: 1, ok: false, error: { type: "limit_exceeded", message: "full", limit: "disk" } });
     await expect(writing).rejects.toMatchObject({ error: "limit_exceeded", details: { limit: "disk" } });
   });
@@ -139,7 +139,7 @@ describe("operations", () => {
     const abort = new AbortController();
     const reading = files.grep({ path: ".", pattern: "x", limit: 1 }, abort.signal);
     abort.abort();
-    await vi.waitFor(() => expect(received).toContainEqual({ t: "stop", r: 1 }));
+    await expect.poll(() => received).toContainEqual({ t: "stop", r: 1 });
     send({ t: "re", r: 1, ok: false, error: { type: "cancelled", message: "m", limit: null } });
     await expect(reading).rejects.toMatchObject({ error: "cancelled" });
   });
@@ -149,7 +149,7 @@ describe("operations", () => {
     const connecting = connectTo(connection.operations, 80, never);
     send({ t: "ev", r: 1, value: { open: true } }, { t: "fin", r: 1 }, bytes(1, Buffer.from("x")));
     await connecting.catch(() => {});
-    await vi.waitFor(() => expect(kill).toHaveBeenCalledOnce());
+    await expect.poll(() => kill).toHaveBeenCalledOnce();
     expect(kill.mock.calls[0]?.[0]).toBe("violation");
   });
 
@@ -187,7 +187,7 @@ describe("operations", () => {
       // oxlint-disable-next-line no-await-in-loop -- each part is to come by itself
       await new Promise((resolve) => setImmediate(resolve));
     }
-    await vi.waitFor(() => expect(count).toBe(total));
+    await expect.poll(() => count).toBe(total);
     const grants = received.filter((frame) => (frame as { t?: string }).t === "win");
     expect(grants).toHaveLength(1);
   });
@@ -202,7 +202,7 @@ describe("operations", () => {
         const found = received.filter((frame) => (frame as { op?: string }).op === "processes")[round];
         expect(found).toBeDefined();
         return found as { r: number };
-      });
+      }, 60_000);
       send({ t: "re", r: asked.r, ok: true, value: [facts] });
       // oxlint-disable-next-line no-await-in-loop
       const [process] = await listing;

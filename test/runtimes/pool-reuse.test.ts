@@ -18,7 +18,7 @@ async function tryReuse(runtime: SandboxRuntime): Promise<void> {
   onTestFinished(() => pooled.close());
   await pooled.warmup(never);
   const ready = async () => (await pooled.check(never)).pool;
-  await expect.poll(ready, { timeout: 30_000 }).toMatchObject({ ready: 1 });
+  await expect.poll(ready).toMatchObject({ ready: 1 });
   const first = await pooled.create({}, never);
   const litter = [
     "import os, subprocess",

@@ -125,7 +125,7 @@ describe.runIf(status.available)("a supervisor that seeks its host", () => {
     expect(Buffer.concat(log?.chunks.map(({ data }) => data) ?? []).toString()).toBe("before\nafter it\n");
     expect((await exec(second.instance, "cat /proc/[0-9]*/cmdline | grep -c 'sleep.779[01]'")).stdout.text).toBe("0\n");
     second.die();
-  }, 30_000);
+  });
 
   it("ends when it finds no host in time", async () => {
     start(0.5);
@@ -164,5 +164,5 @@ found`;
     const forked = `import os\nneedle_count = open("/proc/self/maps").read().count("token")\n`;
     expect(await run(kernel, forked + search)).toMatchObject({ status: "ok", value: [] });
     die();
-  }, 30_000);
+  });
 });

@@ -29,7 +29,7 @@ async function desktopServer() {
   await run(
     `setsid xterm -u8 -bg '${COLOUR}' -geometry 80x20+20+20 -e sh -c 'touch ready; cat > typed.txt' >/dev/null 2>&1 &`,
   );
-  await expect.poll(() => run("ls"), { timeout: 30_000 }).toContain("ready");
+  await expect.poll(() => run("ls")).toContain("ready");
   const sessionId: string = body.data.session_id;
   const url = async (mode: "view" | "control") => {
     const answer = await server.execute("vm:stream_url", { mode });
@@ -63,14 +63,14 @@ describe.skipIf(lacking !== undefined)("noVNC in a headless Chromium", () => {
     const { server, run, url } = await desktopServer();
     await using browser = await openBrowser();
     const watcher = await browser.open(server.url, "desktop.html", { url: await url("view") });
-    await expect.poll(() => colouredPixels(watcher), { timeout: 30_000 }).toBeGreaterThan(50_000);
+    await expect.poll(() => colouredPixels(watcher)).toBeGreaterThan(50_000);
     const canvas = await watcher.evaluate(
       `(() => { const { width, height } = document.querySelector("canvas"); return [width, height]; })()`,
     );
     expect(canvas).toEqual([640, 480]);
 
     const worker = await browser.open(server.url, "desktop.html", { url: await url("control") });
-    await expect.poll(() => colouredPixels(worker), { timeout: 30_000 }).toBeGreaterThan(50_000);
+    await expect.poll(() => colouredPixels(worker)).toBeGreaterThan(50_000);
     await type(worker, "");
     const before = Number(await colouredPixels(watcher));
     // The viewer itself sends all of it: that it may not is the server's to say.
@@ -90,7 +90,7 @@ describe.skipIf(lacking !== undefined)("noVNC in a headless Chromium", () => {
     const ada = await browser.open(server.url, "desktop.html", {
       url: `${await url("control")}&lease=${body.data.lease}`,
     });
-    await expect.poll(() => colouredPixels(ada), { timeout: 30_000 }).toBeGreaterThan(50_000);
+    await expect.poll(() => colouredPixels(ada)).toBeGreaterThan(50_000);
     const refused = await server.execute("vm:type", { text: "from the agent\n" });
     expect(refused).toMatchObject({ status: 409, body: { meta: { error: "control_taken" } } });
     expect((await server.execute("vm:screenshot")).status).toBe(200);

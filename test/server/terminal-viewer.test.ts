@@ -32,14 +32,14 @@ describe.skipIf(lacking !== undefined)("xterm.js in a headless Chromium", () => 
     await using browser = await openBrowser();
     const url = `${server.url.replace("http", "ws")}/ws/term/${sessionId}`;
     const page = await browser.open(server.url, "terminal.html", { url });
-    await expect.poll(() => linesOf(page), { timeout: 30_000 }).toContain("$ ");
+    await expect.poll(() => linesOf(page)).toContain("$ ");
     await page.keyboard.type('echo "typed $((6 * 7))"; seq 1000 1100');
     await page.keyboard.press("Enter");
     await expect.poll(() => linesOf(page), { timeout: 30_000 }).toContain("\n1100\n");
     expect(await linesOf(page)).toContain("\ntyped 42\n1000\n1001\n");
 
     await page.reload();
-    await expect.poll(() => linesOf(page), { timeout: 30_000 }).toContain("\n1100\n");
+    await expect.poll(() => linesOf(page)).toContain("\n1100\n");
     expect(await linesOf(page)).toContain("\ntyped 42\n1000\n1001\n");
     await page.keyboard.type("exit 3");
     await page.keyboard.press("Enter");

@@ -166,5 +166,5 @@ describe.skipIf(browserLacking !== undefined)("a hostile browser", () => {
     });
     await fc.assert(property, { numRuns: 3, endOnFailure: true });
     expect(escaped).toEqual([]);
-  }, 120_000);
+  });
 });

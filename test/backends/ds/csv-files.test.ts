@@ -147,7 +147,7 @@ describe("an inspection", () => {
     // One cell in the last corner that a sheet has: 1.4 KB that ask for gigabytes.
     const corner = makeWorkbook({ S: { A1: 1, XFD1048576: 2 } });
     const call = await on({ "corner.xlsx": corner, "ok.csv": "a\n1\n", "z.csv": "b\n2\n" }, { memory_mib: 400 });
-    const { files } = await call("ds:inspect_data", { timeout_ms: 20_000 });
+    const { files } = await call("ds:inspect_data", { timeout_ms: 200_000 });
     const by = Object.fromEntries(files.map((file: { file: string }) => [file.file, file]));
     expect(Object.keys(by).toSorted()).toEqual(["corner.xlsx", "ok.csv", "z.csv"]);
     expect(by["ok.csv"]).toMatchObject({ rows: 1 });

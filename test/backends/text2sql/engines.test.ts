@@ -19,7 +19,7 @@ beforeAll(async () => {
   postgres = await startPostgres(programs);
   await postgres.run("postgres", ["CREATE ROLE reader LOGIN", "CREATE DATABASE shop"]);
   await postgres.run("shop", [...SHOP, "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader"]);
-}, 120_000);
+});
 afterAll(async () => {
   await postgres?.stop();
   await rm(folder, { recursive: true, force: true });

@@ -28,7 +28,7 @@ describe.skipIf(programs === undefined)("PostgreSQL", () => {
       'GRANT SELECT ON "Other Things"."T 1" TO reader',
       "GRANT ALL ON SEQUENCE numbers TO reader",
     ]);
-  }, 120_000);
+  });
   afterAll(() => postgres?.stop());
 
   const open = async (role = "reader", more: object = {}) => {

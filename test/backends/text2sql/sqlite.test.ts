@@ -127,7 +127,7 @@ describe("SQLite", () => {
       `CREATE VIEW b AS ${ENDLESS.replace("count(*)", "n")} WHERE n < 0`,
     ]);
     const { call } = await openServer({ databases: { slow: path } });
-    const { schema, complete } = await call("text2sql:get_schema", { db_id: "slow", timeout_ms: 3_000 });
+    const { schema, complete } = await call("text2sql:get_schema", { db_id: "slow", timeout_ms: 6_000 });
     expect(complete).toBe(false);
     expect(schema["a"]).toMatchObject({ row_count: 1 });
     expect(schema["b"].columns).toMatchObject([{ name: "n" }]);
