@@ -140,9 +140,7 @@ describeDocker("a server that is killed with sandboxes in docker", () => {
       const containers = containersOf(stateFolder(folder));
       await expect.poll(async () => (await first.ready()).pool?.ready).toBe(2);
       const session = await populate(first, "w1");
-      await expect
-        .poll(async () => (await first.ready()).pool)
-        .toMatchObject({ ready: 2, claimed: 1 });
+      await expect.poll(async () => (await first.ready()).pool).toMatchObject({ ready: 2, claimed: 1 });
       const before = await containers.list();
       await first.kill();
       const next = await start({ pool: { min: 2, max: 4 } });

@@ -27,9 +27,7 @@ const collect = runInNewContext("gc") as () => void;
 async function measure(
   pooled: PooledRuntime,
 ): Promise<{ readonly heap: number; readonly files: number; readonly children: number }> {
-  await expect
-    .poll(async () => (await pooled.check(never)).pool)
-    .toMatchObject({ ready: POOL, starting: 0 });
+  await expect.poll(async () => (await pooled.check(never)).pool).toMatchObject({ ready: POOL, starting: 0 });
   for (let turn = 0; turn < 3; turn += 1) collect();
   const children = listChildren().length;
   return { heap: process.memoryUsage().heapUsed, files: readdirSync("/proc/self/fd").length, children };

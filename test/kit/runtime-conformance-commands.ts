@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SandboxInstance, SandboxRuntime } from "../../src/core/runtime.ts";
 import type { CommandResult, CommandSpec, ProcessLog, SandboxProcess } from "../../src/core/sandbox-process.ts";
 

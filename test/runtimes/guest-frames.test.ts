@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { SandboxInstance } from "../../src/core/runtime.ts";
 import { LocalRuntime } from "../../src/runtimes/local/runtime.ts";
 import { echo, run } from "../kit/runtime-conformance.ts";

@@ -49,5 +49,5 @@ describe.skipIf(reason !== null)("in an image with pandas and matplotlib", () =>
     expect(answer["variables"].df).toMatch(/^shape=\(4, 3\)\n/);
     expect(answer["images"]).toMatchObject([{ type: "image/png", description: "Figure 1" }]);
     expect(Buffer.from(answer["images"][0].base64, "base64").subarray(1, 4).toString()).toBe("PNG");
-  });
+  }, 180_000);
 });

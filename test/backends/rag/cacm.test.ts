@@ -34,7 +34,7 @@ describe.skipIf(FOLDER === "")("retrieval on CACM", { timeout: 240_000 }, () => 
     const size = { maxTokens: 100_000, minTokens: 80, overlapTokens: 0 };
     await indexTestCollection(whole, collection, { size, maxCharacters: 1_000_000 });
     // Seconds on an idle machine; a busy one is given its time.
-  });
+  }, 240_000);
   afterAll(async () => {
     await whole.close();
     await rm(folder, { recursive: true, force: true });

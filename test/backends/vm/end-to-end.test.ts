@@ -60,7 +60,7 @@ describe.skipIf(missing !== null)("a browser and an editor in a desktop", () => 
     });
     const runtimes = createRuntimeSelector({ order: ["docker"], runtimes: [deployment.runtime({ egress })] });
     desktop = await startVmSession(runtimes, { network: { allow: [shop.host] } }, { width: 1280, height: 800 });
-  });
+  }, 120_000);
 
   afterAll(async () => {
     await desktop?.close();
@@ -95,7 +95,7 @@ describe.skipIf(missing !== null)("a browser and an editor in a desktop", () => 
       .toMatchObject({
         error: "stale_ref",
       });
-  });
+  }, 180_000);
 
   it("scrolls a page, and clicks what had been out of sight", async () => {
     const { call, one } = desktop;
@@ -120,7 +120,7 @@ describe.skipIf(missing !== null)("a browser and an editor in a desktop", () => 
     await expect.poll(scrolled, LONG).toBe(240);
     await call("click", { ref: end.ref });
     await call("wait_for", { element: { text: "The very end" }, timeout_ms: 60_000 });
-  });
+  }, 180_000);
 
   it("drags a window, types into an editor, copies and pastes between programs, and finds it in the file", async () => {
     const { call, one } = desktop;
@@ -162,7 +162,7 @@ describe.skipIf(missing !== null)("a browser and an editor in a desktop", () => 
     await call("key", { key: "ctrl+s" });
     const file = async () => (await call("run_command", { command: ["cat", "note.txt"] })).stdout;
     await expect.poll(file, LONG).toMatch(new RegExp(`^${TEXT}\nfrom the page 頁\n?$`));
-  });
+  }, 180_000);
 
   it("works in a terminal, and reads what it shows", async () => {
     const { call } = desktop;
@@ -171,5 +171,5 @@ describe.skipIf(missing !== null)("a browser and an editor in a desktop", () => 
     await call("click", { ref: element.ref });
     await call("type", { text: "echo $((6 * 7)) ÆØÅ\n" });
     await expect.poll(async () => (await call("terminal_text")).text, LONG).toMatch(/^42 ÆØÅ$/m);
-  });
+  }, 120_000);
 });

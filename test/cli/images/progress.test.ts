@@ -68,7 +68,7 @@ describe("the engine's progress", () => {
     );
   });
 
-  it.each(["\r", "a\r", " ", "\n", "\u001b["])("reads a long line of %j in one go", (unit) => {
+  it.each(["\r", "a\r", " ", "\n", "\u001b["])("reads a long line of %j in one go", { timeout: 10_000 }, (unit) => {
     // It takes milliseconds; a pattern that tries every start anew takes half a minute.
     expect(parseEngineLine(JSON.stringify({ stream: `${unit.repeat(100_000)}x` }))).toMatchObject({ kind: "output" });
   });

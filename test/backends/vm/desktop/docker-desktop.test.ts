@@ -109,9 +109,9 @@ describe.skipIf(missing !== null)("a desktop in a container", () => {
     const data = await backend.initialize({ workerId: "w", tenant: "t", sessionId: "s", config: {} }, lifecycle);
     onTestFinished(() => backend.cleanup(toSession(data)));
     const titles = () => run(data, "wmctrl -l");
-    await expect.poll(titles, { interval: 250 }).toContain(`Shop of shop.test:${port}`);
+    await expect.poll(titles, { timeout: 60_000, interval: 250 }).toContain(`Shop of shop.test:${port}`);
     await run(data, `chromium http://other.test:${port}/ >/dev/null 2>&1 &`);
-    await expect.poll(titles, { interval: 250 }).toContain("other.test");
+    await expect.poll(titles, { timeout: 60_000, interval: 250 }).toContain("other.test");
     expect(new Set(asked)).toEqual(new Set([`shop.test:${port}`]));
-  });
+  }, 120_000);
 });

@@ -53,7 +53,7 @@ describe.skipIf(lacking !== undefined)("a virtual machine", () => {
     desktop = await Desktop.open(provider, spec, { clock: systemClock }, signal());
     if (desktop.running.files === undefined || desktop.running.snapshots === undefined) throw new Error("no agent");
     ({ files, snapshots } = desktop.running);
-  });
+  }, 150_000);
 
   afterAll(() => desktop?.close());
 
@@ -68,7 +68,7 @@ describe.skipIf(lacking !== undefined)("a virtual machine", () => {
     const line = 'Hello ~!@#$%^&*()_+{}|:"<>? `-=[]\\;,./ aZ';
     await typeAt(`cat >typed\n${line}\n`);
     await perform({ action: "key", keys: "ctrl+d" });
-    await expect.poll(() => run("cat typed").then(({ stdout }) => stdout)).toBe(`${line}\n`);
+    await expect.poll(() => run("cat typed").then(({ stdout }) => stdout), { timeout: 30_000 }).toBe(`${line}\n`);
     const after = await desktop.operator.driver.capture(signal());
     expect(after.pixels.equals(before.pixels)).toBe(false);
     await expect(typeAt("æ")).rejects.toMatchObject({ error: "limit_exceeded", details: { spare_keys: 0 } });
@@ -164,7 +164,7 @@ describe.skipIf(lacking !== undefined)("a virtual machine", () => {
     await run("rm /workspace/on-disk");
     await snapshots.restore("moment", signal());
     await typeAt("echo again >>on-disk\n");
-    await expect.poll(() => run("cat on-disk").then(({ stdout }) => stdout)).toBe("kept\nagain\n");
+    await expect.poll(() => run("cat on-disk").then(({ stdout }) => stdout), { timeout: 30_000 }).toBe("kept\nagain\n");
     expect(snapshots.names).toEqual(["ready", "moment"]);
     await expect(snapshots.restore("another", signal())).rejects.toMatchObject({ error: "unknown_name" });
   });
@@ -184,7 +184,7 @@ describe.skipIf(lacking !== undefined)("a virtual machine", () => {
     await desktop.start(signal(), { width: 1024, height: 768, dpi: 96 });
     expect(await run("cat on-disk")).toMatchObject({ stdout: "kept\n" });
     expect(await desktop.operator.driver.capture(signal())).toMatchObject({ width: 1024, height: 768 });
-  });
+  }, 150_000);
 
   it("has no network, and a process without privileges", async () => {
     expect(await run("ls /sys/class/net")).toMatchObject({ stdout: "lo\n" });
