@@ -73,6 +73,11 @@ export class CallStreams {
     return { stream, result };
   }
 
+  /** Whose a held stream is; for the audit, never for an answer. */
+  tenantOf(callId: string): string | undefined {
+    return this.#streams.get(callId)?.tenant;
+  }
+
   /** Finds a tenant's stream. */
   find(tenant: string, callId: string): CallStream | undefined {
     const stream = this.#streams.get(callId);

@@ -163,6 +163,11 @@ export class Engine {
     return this.#sweeper;
   }
 
+  /** Whose a live session, a job under way or a held stream is, by its id; for the audit, never for an answer. */
+  tenantOf(id: string): string | undefined {
+    return this.router.tenantOf(id) ?? this.jobs.tenantOf(id) ?? this.streams.tenantOf(id);
+  }
+
   get stopping(): boolean {
     return this.#stopping !== undefined;
   }

@@ -105,6 +105,11 @@ export class Jobs {
     });
   }
 
+  /** Whose a job under way is; for the audit, never for an answer. */
+  tenantOf(id: string): string | undefined {
+    return this.#live.get(id)?.record.tenant;
+  }
+
   /** Lists jobs of the tenant, newest first. */
   async list(
     tenant: string,

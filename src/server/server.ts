@@ -106,7 +106,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const front = new Front({ routes: served, guard, door: security.door, logger });
   const runner = new RouteRunner({
     streams: security.streams,
-    crossings: new CrossingWatch((id) => engine.router.tenantOf(id), security.audit),
+    crossings: new CrossingWatch((id) => engine.tenantOf(id), security.audit),
     limits: options.http,
     logger,
   });

@@ -164,9 +164,11 @@ describe("E01: the same key and body", () => {
 describe("E02: the same key with another body", () => {
   it("E02: is a conflict, while the first runs and once it is over", async () => {
     const gate = new Gate();
+    const begun: unknown[] = [];
     const backend = new ScriptedBackend({
       concurrency: "parallel",
-      script: async () => {
+      script: async (params) => {
+        begun.push(params);
         gate.arrive();
         await gate.passed;
         return {};
@@ -178,8 +180,13 @@ describe("E02: the same key with another body", () => {
     await gate.arrived();
     const others = [
       { params: { a: 2 } },
+      { params: { a: "1" } },
+      { params: { a: 1, b: null } },
       { action: "probe:echo", params: { a: 1 } },
       { worker_id: "w2", params: { a: 1 } },
+      { session_id: "probe_w1_001_another", params: { a: 1 } },
+      { async_mode: true, params: { a: 1 } },
+      { stream: true, params: { a: 2 } },
     ];
     for (const other of others) {
       expect(await send(other)).toMatchObject({ status: 409, body: { code: 4090, meta: { error: "conflict" } } });
@@ -188,6 +195,22 @@ describe("E02: the same key with another body", () => {
     expect((await first).status).toBe(200);
     for (const other of others) expect((await send(other)).status).toBe(409);
     expect((await send({ params: { a: 1 } })).status).toBe(200);
+    expect(begun).toEqual([{ a: 1 }]);
+  });
+
+  it("E02: is a conflict of its item alone in a batch, whose other items run", async () => {
+    const begun: unknown[] = [];
+    const backend = new ScriptedBackend({ script: ({ index }) => void begun.push(index) });
+    await using server = await testServer({ backends: [backend] });
+    const send = (...indexes: number[]) => {
+      const actions = indexes.map((index) => ({ action: "probe:probe", params: { index } }));
+      return server.post("/execute/batch", { worker_id, actions, stop_on_error: false }, keyed("k"));
+    };
+    expect((await send(0, 1, 2)).status).toBe(200);
+    const { status, body } = await send(0, 9, 2, 3);
+    expect(status).toBe(207);
+    expect(body.data.results.map((item: { code: number }) => item.code)).toEqual([0, 4090, 0, 0]);
+    expect(begun).toEqual([0, 1, 2, 3]);
   });
 });
 

@@ -2,10 +2,13 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { UnsafeStartError } from "../../src/server/auth/security.ts";
 import { createMemoryStore } from "../../src/store/memory/memory-store.ts";
+import { runCli } from "../cli/cli-process.ts";
 import { CounterBackend } from "../kit/counter-backend.ts";
+import { Gate } from "../kit/gate.ts";
 import { keyedServer, makeKeys } from "../kit/keyed-server.ts";
 import { ManualClock } from "../kit/manual-clock.ts";
 import { rawExchange } from "../kit/raw-http.ts";
+import { type Script, ScriptedBackend } from "../kit/scripted-backend.ts";
 import { type Answer, testServer } from "../kit/test-server.ts";
 
 const PATHS = ["/health", "/api/v1/tools", "/api/v1/events", "/api/v1/jobs", "/nothing", "/execute"];
@@ -97,6 +100,22 @@ describe("D02: a server that would stand open", () => {
     await expect(start({ allowedOrigins: ["*"] })).rejects.toBeInstanceOf(UnsafeStartError);
   });
 
+  it("D02: the command that starts it ends with 1 and one line, and never says that it listens", async () => {
+    const args = ["serve", "--config", "configs/fixtures.json", "--port", "0", "--host", "0.0.0.0"];
+    const { code, stdout, stderr } = await runCli(args);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^toolyard: it does not listen on 0\.0\.0\.0 without an API key: .*\n$/);
+  });
+
+  it("D02: one that runs there does not open up when its last key is revoked", async () => {
+    await using server = await keyedServer({ only: {} }, { host: "0.0.0.0" });
+    const { only } = server.holders;
+    expect((await only.get("/ready")).status).toBe(200);
+    expect((await only.post(`/api/v1/keys/${only.id}/revoke`, {})).status).toBe(200);
+    expect([(await only.get("/ready")).status, (await server.get("/ready")).status]).toEqual([401, 401]);
+    expect((await server.execute("counter:incr")).status).toBe(401);
+  });
+
   it("D02: starts there with a key of the config", async () => {
     await expect(start({ host: "0.0.0.0", security: { apiKey: "0123456789abcdef" } })).resolves.toMatch(/^http/);
   });
@@ -149,28 +168,110 @@ describe("D03: the sessions of another tenant", () => {
     expect(body.data.results[0].meta.error).toBe("session_not_found");
   });
 
-  it("D03: a foreign job is not there, and an idempotency key is each tenant's own", async () => {
+  it("D03: a foreign job is not there, running or over, and nobody but its tenant ends it", async () => {
     const backend = new CounterBackend();
     await using server = await keyedServer(tenants, { backends: [backend] });
     const { a, b } = server.holders;
-    const job = await a.execute("counter:incr", {}, { async_mode: true });
+    const job = await a.execute("counter:hold", { gate: "a" }, { async_mode: true });
     const foreign: string = job.body.data.job_id;
     const unknown = foreign.slice(0, -8) + randomUUID().slice(0, 8);
-    for (const path of [(id: string) => `/api/v1/jobs/${id}`, (id: string) => `/api/v1/jobs/${id}/wait?timeout_ms=0`]) {
-      const [theirs, nobodys] = [await b.get(path(foreign)), await b.get(path(unknown))];
-      expect(theirs.status).toBe(404);
-      expect(comparable(theirs, foreign)).toBe(comparable(nobodys, unknown));
-    }
-    const cancel = (id: string) => b.post(`/api/v1/jobs/${id}/cancel`, {});
-    expect(comparable(await cancel(foreign), foreign)).toBe(comparable(await cancel(unknown), unknown));
-    expect((await b.get("/api/v1/jobs")).body.data.jobs).toEqual([]);
-    expect((await a.get(`/api/v1/jobs/${foreign}/wait`)).body.data.state).toBe("completed");
+    await backend.gate("a").arrived();
+    const attempts: readonly ((id: string) => Promise<Answer>)[] = [
+      (id) => b.get(`/api/v1/jobs/${id}`),
+      (id) => b.get(`/api/v1/jobs/${id}/wait?timeout_ms=0`),
+      (id) => b.post(`/api/v1/jobs/${id}/cancel`, {}),
+    ];
+    const tryAll = async () => {
+      for (const attempt of attempts) {
+        const [theirs, nobodys] = [await attempt(foreign), await attempt(unknown)];
+        expect(theirs.status).toBe(404);
+        expect(comparable(theirs, foreign)).toBe(comparable(nobodys, unknown));
+      }
+      expect((await b.get("/api/v1/jobs")).body.data.jobs).toEqual([]);
+    };
+    await tryAll();
+    expect((await a.get(`/api/v1/jobs/${foreign}`)).body.data.state).toBe("running");
+    backend.gate("a").open();
+    const { body } = await a.get(`/api/v1/jobs/${foreign}/wait`);
+    expect(body.data).toMatchObject({ state: "completed", result: { data: { alive: true } } });
+    await tryAll();
+  });
 
-    const once = { request_id: "the-same-key" };
-    const first = await a.execute("counter:incr", {}, once);
-    const other = await b.execute("counter:incr", {}, once);
-    expect(other.headers.get("idempotency-replayed")).toBeNull();
-    expect(other.body.meta.trace_id).not.toBe(first.body.meta.trace_id);
+  it("D03: a foreign call's stream is not there, running or over, and nobody but its tenant ends it", async () => {
+    const backend = new CounterBackend();
+    await using server = await keyedServer(tenants, { backends: [backend] });
+    const { a, b } = server.holders;
+    const call = { worker_id: "w1", action: "counter:hold", params: { gate: "a" }, stream: true };
+    const headers = { "x-api-key": a.key };
+    const streamed = await fetch(`${server.url}/execute`, { method: "POST", body: JSON.stringify(call), headers });
+    const foreign = streamed.headers.get("toolyard-call-id") ?? "";
+    expect(foreign).toMatch(/^[0-9a-f-]{36}$/);
+    const unknown = randomUUID();
+    await backend.gate("a").arrived();
+    const ticket = async () => (await b.post("/api/v1/tickets", { purpose: "call" })).body.data.ticket;
+    const attempts: readonly ((id: string) => Promise<Answer>)[] = [
+      (id) => b.get(`/api/v1/calls/${id}/stream`),
+      (id) => b.get(`/api/v1/calls/${id}/stream?after=${id}:1`),
+      async (id) => server.get(`/api/v1/calls/${id}/stream?ticket=${await ticket()}`),
+      (id) => b.post(`/api/v1/calls/${id}/cancel`, {}),
+    ];
+    const tryAll = async () => {
+      for (const attempt of attempts) {
+        const [theirs, nobodys] = [await attempt(foreign), await attempt(unknown)];
+        expect(theirs.status).toBe(404);
+        expect(comparable(theirs, foreign)).toBe(comparable(nobodys, unknown));
+      }
+    };
+    await tryAll();
+    backend.gate("a").open();
+    expect(await streamed.text()).toContain('"alive":true');
+    await tryAll();
+  });
+
+  it("D03: a foreign event to resume after is as unknown as one that never was, by header and by query", async () => {
+    await using server = await keyedServer(tenants, { backends: [new CounterBackend()] });
+    const { a, b } = server.holders;
+    await a.execute("counter:incr");
+    await b.execute("counter:incr");
+    const page = async (holder: typeof a) =>
+      (await holder.get("/api/v1/events?format=json&after=0")).body.data.events as readonly { id: string }[];
+    await expect.poll(async () => (await page(a)).length).toBeGreaterThan(0);
+    await expect.poll(async () => (await page(b)).length).toBeGreaterThan(0);
+    const [foreign] = await page(a);
+    const ask = async (id = "") => {
+      const byQuery = await b.get(`/api/v1/events?after=${id}`);
+      const byPage = await b.get(`/api/v1/events?format=json&after=${id}`);
+      const headers = { "x-api-key": b.key, "last-event-id": id };
+      const byHeader = await fetch(`${server.url}/api/v1/events`, { headers });
+      return [byQuery, byPage, { ...byQuery, status: byHeader.status, body: JSON.parse(await byHeader.text()) }];
+    };
+    const [theirs, nobodys] = [await ask(foreign?.id), await ask("e_999999")];
+    expect(theirs.map(({ status }) => status)).toEqual([404, 404, 404]);
+    expect(theirs.map((answer) => comparable(answer, `${foreign?.id}`))).toEqual(
+      nobodys.map((answer) => comparable(answer, "e_999999")),
+    );
+  });
+
+  it("D03: an idempotency key is each tenant's own, while its call runs and once it is over", async () => {
+    const begun: string[] = [];
+    const gate = new Gate();
+    const script: Script = async (_, { tenant }) => {
+      begun.push(tenant);
+      gate.arrive();
+      await gate.passed;
+      return { tenant };
+    };
+    const backend = new ScriptedBackend({ concurrency: "parallel", script });
+    await using server = await keyedServer(tenants, { backends: [backend] });
+    const { a, b } = server.holders;
+    const send = (holder: typeof a) => holder.execute("probe:probe", {}, { request_id: "the-same-key" });
+    const running = [send(a), send(b)];
+    await gate.arrived(2);
+    gate.open();
+    const [first, other] = await Promise.all(running);
+    expect([first?.body.data, other?.body.data]).toEqual([{ tenant: "acme" }, { tenant: "blue" }]);
+    expect([(await send(a)).body, (await send(b)).body]).toEqual([first?.body, other?.body]);
+    expect(begun.toSorted()).toEqual(["acme", "blue"]);
   });
 
   it("D03: who named a foreign session is in the audit trail, once for a flood of it", async () => {
@@ -189,5 +290,35 @@ describe("D03: the sessions of another tenant", () => {
     expect(await crossings()).toMatchObject([{ ...facts, data: { id, owner: "acme", operation: "execute" } }]);
     await clock.advance(60_000);
     expect(await crossings()).toMatchObject([{ ...facts, data: { repeated: 19 } }, facts]);
+  });
+
+  it("D03: who named a foreign job or streamed call is there too, and nobody for what nobody has", async () => {
+    const backend = new CounterBackend();
+    await using server = await keyedServer({ ...tenants, admin: {} }, { backends: [backend] });
+    const { a, b, admin } = server.holders;
+    const crossings = async () => {
+      const { entries } = (await admin.get("/api/v1/audit")).body.data;
+      return entries.filter((entry: { action: string }) => entry.action === "tenant.crossing");
+    };
+    const job = await a.execute("counter:hold", { gate: "a" }, { async_mode: true });
+    await backend.gate("a").arrived();
+    const body = JSON.stringify({ worker_id: "w1", action: "counter:incr", stream: true });
+    const streamed = await fetch(`${server.url}/execute`, { method: "POST", body, headers: { "x-api-key": a.key } });
+    await streamed.text();
+    const callId = streamed.headers.get("toolyard-call-id");
+    await b.get(`/api/v1/jobs/${job.body.data.job_id}x`);
+    await b.get(`/api/v1/calls/${randomUUID()}/stream`);
+    expect(await crossings()).toEqual([]);
+    await b.post(`/api/v1/jobs/${job.body.data.job_id}/cancel`, {});
+    const facts = { tenant: "blue", key_id: b.id, outcome: "refused" };
+    const ofJob = { ...facts, data: { id: job.body.data.job_id, owner: "acme", operation: "job:cancel" } };
+    expect(await crossings()).toMatchObject([ofJob]);
+    // A minute's flood of one key is one entry; the next key's is its own.
+    const again = (await admin.post("/api/v1/keys", { name: "again", tenant: "blue" })).body.data;
+    const headers = { "x-api-key": again.key };
+    expect((await fetch(`${server.url}/api/v1/calls/${callId}/stream`, { headers })).status).toBe(404);
+    const ofCall = { ...facts, key_id: again.id, data: { id: callId, owner: "acme", operation: "call:stream" } };
+    expect(await crossings()).toMatchObject([ofCall, ofJob]);
+    backend.gate("a").open();
   });
 });

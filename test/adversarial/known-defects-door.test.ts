@@ -130,6 +130,46 @@ describe("known defects of the HTTP door", () => {
     expect(logged.length).toBeGreaterThan(0);
   });
 
+  it("D09: an unexpected error has one code and an id that finds it in the log, by whichever way it was called", async () => {
+    const secret = "hunter2 at /srv/keys.pem";
+    const backend = new ScriptedBackend({
+      sessions: true,
+      concurrency: "parallel",
+      script: async () => {
+        throw Object.assign(new Error(secret), { details: { secret }, suggestion: secret, cause: new Error(secret) });
+      },
+    });
+    await using server = await testServer({ backends: [backend] });
+    const call = { worker_id: "w1", action: "probe:probe" };
+    const streamed = await fetch(`${server.url}/execute`, {
+      method: "POST",
+      body: JSON.stringify({ ...call, stream: true }),
+    });
+    const stream = await streamed.text();
+    const job = (await server.execute("probe:probe", {}, { async_mode: true })).body.data.job_id;
+    const seen = [
+      (await server.execute("probe:probe")).body,
+      (await server.execute("probe:probe", {}, { request_id: "k" })).body,
+      (await server.execute("probe:probe", {}, { request_id: "k" })).body,
+      (await server.post("/execute/batch", { worker_id: "w1", actions: [call] })).body.data.results[0],
+      (await server.get(`/api/v1/jobs/${job}/wait`)).body.data.result,
+      JSON.parse(stream.split("event: result\ndata: ")[1] ?? ""),
+    ];
+    const failed = () => server.logger.lines.filter(({ message }) => message === "a tool failed unexpectedly");
+    for (const { code, data, message, meta } of seen) {
+      expect([code, data, message]).toEqual([5005, null, "probe:probe failed unexpectedly"]);
+      expect(meta).toMatchObject({ error: "unexpected_error", outcome: "tool_error" });
+      expect(meta.suggestion).toContain(meta.trace_id);
+      expect(failed().filter(({ facts }) => facts["trace_id"] === meta.trace_id)).toHaveLength(1);
+    }
+    expect(failed()).toHaveLength(5);
+    const told = async () => JSON.stringify((await server.get("/api/v1/events?format=json&after=0&limit=1000")).body);
+    await expect.poll(async () => (await told()).match(/"type":"call.failed"/g)?.length).toBe(5);
+    for (const text of [stream, JSON.stringify(seen), await told()]) {
+      expect(text).not.toMatch(/hunter2|keys\.pem|\.ts:|node:|at async/);
+    }
+  });
+
   it("D28: malformed JSON and a wrong body are typed answers on every hand-parsed path", async () => {
     await using server = await testServer();
     for (const path of HAND_PARSED) {

@@ -25,7 +25,7 @@ it("docs/security.md lists every path under what it needs", async () => {
   ).body as never; // its own shape, checked by what follows
   for (const [path, methods] of Object.entries(paths)) {
     for (const operation of Object.values(methods)) {
-      const short = path.replace("/api/v1/", "").replace("call_id", "id");
+      const short = path.replace("/api/v1/", "").replace(/(?:call|job)_id/, "id");
       const known = [
         short,
         short.replace(/^session\//, ""),

@@ -5,12 +5,12 @@ import type { Identity } from "./identity.ts";
 /** Tells whose something is, by its id. */
 export type OwnerOf = (id: string) => string | undefined;
 
-/** The fields by which a body names a session. */
-const FIELDS = ["session_id", "target_session_id"] as const;
+/** The fields by which a body or a path names what is a tenant's. */
+const FIELDS = ["session_id", "target_session_id", "job_id", "call_id"] as const;
 /** Items of one batch that are looked at. */
 const MAX_ITEMS = 100;
 
-/** Notes in the audit trail who named a session of another tenant; they were answered as for an id that nobody has. */
+/** Notes in the audit trail who named a session, job or call of another tenant; they were answered as for an id that nobody has. */
 export class CrossingWatch {
   readonly #ownerOf: OwnerOf;
   readonly #audit: AuditTrail;

@@ -37,21 +37,21 @@ export function jobRoutes({ jobs, limits, catalog }: Engine): readonly AnyRoute[
     }),
     route({
       method: "get",
-      path: "/api/v1/jobs/:id",
+      path: "/api/v1/jobs/:job_id",
       access: "read",
       operation: "job:get",
       summary: "Tell how a job is, and its result once it is over",
       enveloped: true,
       statuses: { 404: "There is no such job" },
       async handle({ path, identity, tenant }) {
-        const record = await jobs.get(tenant, path["id"] ?? "");
+        const record = await jobs.get(tenant, path["job_id"] ?? "");
         demandUse(catalog, identity, "read", record.action);
         return answer("job:get", record);
       },
     }),
     route({
       method: "get",
-      path: "/api/v1/jobs/:id/wait",
+      path: "/api/v1/jobs/:job_id/wait",
       access: "read",
       operation: "job:wait",
       summary: "Wait for a job's end, and tell how it is",
@@ -62,16 +62,16 @@ export function jobRoutes({ jobs, limits, catalog }: Engine): readonly AnyRoute[
       statuses: { 404: "There is no such job" },
       async handle({ path, query, identity, tenant, outgoing }) {
         if (identity.scopes !== undefined) {
-          demandUse(catalog, identity, "read", (await jobs.get(tenant, path["id"] ?? "")).action);
+          demandUse(catalog, identity, "read", (await jobs.get(tenant, path["job_id"] ?? "")).action);
         }
         const wantedMs = readWhole(query, "timeout_ms", readSeconds(query, "timeout") ?? limits.jobWaitMs);
         const timeoutMs = Math.min(wantedMs, limits.jobWaitMs);
-        return answer("job:wait", await jobs.wait(tenant, path["id"] ?? "", timeoutMs, new ClientWait(outgoing)));
+        return answer("job:wait", await jobs.wait(tenant, path["job_id"] ?? "", timeoutMs, new ClientWait(outgoing)));
       },
     }),
     route({
       method: "post",
-      path: "/api/v1/jobs/:id/cancel",
+      path: "/api/v1/jobs/:job_id/cancel",
       access: "execute",
       operation: "job:cancel",
       summary: "Cancel a job; one that is over stays as it is",
@@ -79,9 +79,9 @@ export function jobRoutes({ jobs, limits, catalog }: Engine): readonly AnyRoute[
       statuses: { 404: "There is no such job" },
       async handle({ path, identity, tenant }) {
         if (identity.scopes !== undefined) {
-          demandUse(catalog, identity, "execute", (await jobs.get(tenant, path["id"] ?? "")).action);
+          demandUse(catalog, identity, "execute", (await jobs.get(tenant, path["job_id"] ?? "")).action);
         }
-        return answer("job:cancel", await jobs.cancel(tenant, path["id"] ?? ""));
+        return answer("job:cancel", await jobs.cancel(tenant, path["job_id"] ?? ""));
       },
     }),
   ];
