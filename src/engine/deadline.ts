@@ -124,7 +124,7 @@ export class Deadline extends Cancellation {
       const timeout = this.#timeoutMs;
       this.cancel(
         new ToolyardError("timeout", `${this.#what} timed out after ${formatDuration(timeout)}`, {
-          details: { limit: "timeout", timeout: timeout / 1000 },
+          details: { limit: "timeout", timeout: timeout / 1000, timeout_ms: timeout },
         }),
       );
     });

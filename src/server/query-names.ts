@@ -16,7 +16,8 @@ export function checkQueryNames({ queryNames, ticketPurpose }: AnyRoute, query: 
   for (const name of query.keys()) {
     if (!names.includes(name)) throw unknownChoice("parameter", name, names);
     // One that must be there is the handler's to read, whose error says more.
-    if (queryNames[name] !== true && query.getAll(name).length > 1) throw new ToolyardError("invalid_input", `${name} is given twice`);
+    if (queryNames[name] !== true && query.getAll(name).length > 1)
+      throw new ToolyardError("invalid_input", `${name} is given twice`);
   }
 }
 

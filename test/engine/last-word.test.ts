@@ -14,7 +14,9 @@ class LastWords extends Backend {
   @tool({ description: "Say what was printed until the end." })
   async printed(_: object, { signal }: ToolContext) {
     await this.#ended(signal);
-    throw new ToolyardError("cancelled", "the code was cancelled", { details: { stdout: "half", state_lost: true } });
+    throw new ToolyardError("cancelled", "the code was cancelled", {
+      details: { timeout_ms: 499, stdout: "half", state_lost: true },
+    });
   }
 
   @tool({ description: "Meet another failure on the way out." })
@@ -47,7 +49,7 @@ describe("the last word of a tool whose time is over", () => {
     expect(body).toMatchObject({
       code: 5006,
       message: "last:printed timed out after 500 ms",
-      data: { limit: "timeout", timeout: 0.5, stdout: "half", state_lost: true },
+      data: { limit: "timeout", timeout: 0.5, timeout_ms: 500, stdout: "half", state_lost: true },
       meta: { outcome: "limit", error: "timeout" },
     });
   });

@@ -41,6 +41,19 @@ describe("POST /api/v1/session/create", () => {
     expect((await server.execute("counter:get")).body.data.value).toBe(1);
   });
 
+  it("says of an existing session whether it has the name, ttl and project that are asked for, too", async () => {
+    await using server = await testServer({ backends: [new CounterBackend()] });
+    const own = { custom_name: "mine", ttl: 600, auto_extend: false, project: "p1" };
+    const applied = async (more: object) =>
+      (await server.post("/api/v1/session/create", session(more))).body.data.config_applied;
+    expect(await applied(own)).toBe(true);
+    for (const more of [{}, own, { ttl: 600 }, { custom_name: "mine" }])
+      expect([more, await applied(more)]).toEqual([more, true]);
+    for (const more of [{ ttl: 60 }, { custom_name: "other" }, { auto_extend: true }, { project: "p2" }]) {
+      expect([more, await applied(more)]).toEqual([more, false]);
+    }
+  });
+
   it("takes a ttl in seconds, and auto_extend", async () => {
     const clock = new ManualClock();
     await using server = await testServer({ backends: [new CounterBackend()], clock });

@@ -8,7 +8,9 @@ import {
 import type { Engine } from "../../engine/engine.ts";
 import type { ResourceRouter } from "../../engine/router.ts";
 import type { SessionRecord } from "../../engine/session-record.ts";
+import type { CreateRequest } from "../../engine/session-request.ts";
 import type { Caller } from "../../engine/session-table.ts";
+import type { SessionTimes } from "../../engine/session-times.ts";
 import { nearNames } from "../../core/near-names.ts";
 import { demand, mayDo } from "../auth/identity.ts";
 import { checkName, toCaller } from "../caller.ts";
@@ -38,23 +40,21 @@ export function sessionRoutes(engine: Engine): readonly AnyRoute[] {
         demand(identity, "session", resource);
         const meta = { operation: "session:create", resourceType: resource };
         try {
-          const { record, how } = await router.create(
-            {
-              ...caller,
-              resource,
-              config: body.session_config ?? {},
-              customName: body.custom_name ?? undefined,
-              ttlMs: body.ttl === undefined || body.ttl === null ? undefined : body.ttl * 1000,
-              autoExtend: body.auto_extend ?? undefined,
-              project: toProject(body.project),
-            },
-            new ClientWait(outgoing),
-          );
+          const request = {
+            ...caller,
+            resource,
+            config: body.session_config ?? {},
+            customName: body.custom_name ?? undefined,
+            ttlMs: body.ttl === undefined || body.ttl === null ? undefined : body.ttl * 1000,
+            autoExtend: body.auto_extend ?? undefined,
+            project: toProject(body.project),
+          };
+          const { record, how } = await router.create(request, new ClientWait(outgoing));
           const facts = { session_id: record.id, session_name: record.name, resource_type: resource };
           const expires = { expires_at: router.times.expiryDate(record).toISOString() };
           const known = { ...meta, sessionId: record.id };
           if (how === "exists") {
-            const applied = Object.keys(body.session_config ?? {}).length === 0;
+            const applied = isInForce(record, request, router.times);
             return succeed(known, {
               status: "exists",
               ...facts,
@@ -218,4 +218,16 @@ function compatibility(engine: Engine, record: SessionRecord): object {
 
 function toProject(project: string | null | undefined): string | undefined {
   return typeof project === "string" ? checkName("project", project) : undefined;
+}
+
+/** Whether a session that was there already is as it is asked for; of a config that is not known, and so never said. */
+function isInForce(record: SessionRecord, request: CreateRequest, times: SessionTimes): boolean {
+  const { config, customName, ttlMs, autoExtend, project } = request;
+  return (
+    Object.keys(config).length === 0 &&
+    (customName ?? record.customName) === record.customName &&
+    (ttlMs === undefined || times.toTtl(ttlMs) === record.ttlMs) &&
+    (autoExtend ?? record.autoExtend) === record.autoExtend &&
+    (project ?? record.project) === record.project
+  );
 }
