@@ -38,6 +38,8 @@ export async function startScriptedServer(script: Script, port = 0): Promise<Scr
       script(response, one, seen.length - 1);
     });
   });
+  // As the product has it: longer than a client keeps a connection, so that none is used at the moment of its end.
+  server.keepAliveTimeout = 75_000;
   server.on("connection", () => (connections += 1));
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   // A server that listens on a port has an address with one.

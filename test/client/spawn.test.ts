@@ -7,7 +7,7 @@ import { spawnServer, type SpawnOptions } from "../../src/client/spawn.ts";
 
 const fake = (mode?: string): SpawnOptions => ({
   entry: new URL("fake-entry.ts", import.meta.url),
-  startupTimeoutMs: 20_000,
+  startupTimeoutMs: 100_000,
   configPath: mode,
 });
 

@@ -99,7 +99,7 @@ describe("a request that is answered straight on node's objects", () => {
     };
     server = await testServer({
       backends: [new ScriptedBackend({ script }), new ScriptedBackend({ resource: "held", sessions: true })],
-      http: { bodyBytes: 10_000, requestTimeoutMs: 500 },
+      http: { bodyBytes: 10_000 },
     });
   });
   afterAll(() => server[Symbol.asyncDispose]());
@@ -119,7 +119,8 @@ describe("a request that is answered straight on node's objects", () => {
     ["is a GET for the app", 200, "GET /health?by=app", "localhost"],
   ])("is cut off when it %s and its body never ends", async (_how, status, line, host) => {
     // Node alone would read on for as long as an upload may take, which is an hour.
-    const socket = connect(server.port, "127.0.0.1");
+    await using hasty = await testServer({ http: { requestTimeoutMs: 500 } });
+    const socket = connect(hasty.port, "127.0.0.1");
     const closed = new Promise<void>((resolve) => socket.on("close", () => resolve()));
     let answer = "";
     socket.on("error", () => undefined);

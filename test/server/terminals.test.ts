@@ -1,7 +1,9 @@
+import { once } from "node:events";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ToolyardEvent } from "../../src/core/events.ts";
 import { keyedServer } from "../kit/keyed-server.ts";
+import { ManualClock } from "../kit/manual-clock.ts";
 import { ScriptedTerminals } from "../kit/scripted-terminal.ts";
 import { testServer, type TestServerOptions } from "../kit/test-server.ts";
 import { TtydClient, type TtydClientOptions } from "../kit/ttyd-client.ts";
@@ -213,12 +215,23 @@ describe("a viewer that is slow", () => {
   });
 
   it("is cut off when it gives no sign of life", async () => {
-    await using server = await terminalServer({ limits: { streamHeartbeatMs: 50 } });
-    const client = await server.connect("", { autoPong: false });
-    expect((await client.closed).code).toBe(1006);
+    const clock = new ManualClock();
+    await using server = await terminalServer({ clock, limits: { streamHeartbeatMs: 50 } });
+    const silent = await server.connect("", { autoPong: false });
     const alive = await server.connect();
-    // Several times its heartbeat, as the machine's own clock has it.
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await expect.poll(() => [silent, alive].map(({ output }) => output !== "")).toEqual([true, true]);
+    for (let beat = 0; beat < 4; beat += 1) {
+      const asked = once(alive.socket, "ping");
+      // oxlint-disable-next-line no-await-in-loop
+      await clock.advance(50);
+      // oxlint-disable-next-line no-await-in-loop
+      await asked;
+      // The server reads in order: once it answers this, it has heard the sign of life.
+      alive.socket.ping();
+      // oxlint-disable-next-line no-await-in-loop
+      await once(alive.socket, "pong");
+    }
+    expect((await silent.closed).code).toBe(1006);
     expect(alive.socket.readyState).toBe(alive.socket.OPEN);
   });
 });
