@@ -1,11 +1,12 @@
 import { loadLibrary, readWith } from "./load-library.ts";
-import { type FormatReader, toText } from "./read-document.ts";
+import type { FormatReader } from "./read-document.ts";
+import { decodeText } from "./decode-text.ts";
 
 const TITLE = /<title[^>]*>([^<]{1,1000})<\/title>/i;
 
 /** Reads HTML as Markdown, whose headings and tables chunks are cut along. */
 export const readHtml: FormatReader = async (content) => {
-  const html = toText(content);
+  const { text: html } = decodeText(content, { markup: true });
   const { default: Turndown } = await loadLibrary("turndown", () => import("turndown"));
   const turndown = new Turndown({ headingStyle: "atx", codeBlockStyle: "fenced", bulletListMarker: "-" });
   // What is searched for is words, not Markdown that renders alike.

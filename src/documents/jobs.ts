@@ -1,7 +1,7 @@
 import { readDocx } from "./docx.ts";
 import { readHtml } from "./html.ts";
 import { readPdf } from "./pdf.ts";
-import type { FormatReader, ReadDocument } from "./read-document.ts";
+import type { FormatReader, ReadFormat } from "./read-document.ts";
 import { readXlsx } from "./xlsx.ts";
 
 // What runs in the processes of reader-pool.ts: everything here may hold its thread and its memory.
@@ -19,5 +19,5 @@ export interface ReadJob {
 }
 
 export const jobs = {
-  read: ({ format, content }: ReadJob): Promise<Omit<ReadDocument, "mediaType">> => READERS[format](content),
+  read: ({ format, content }: ReadJob): Promise<ReadFormat> => READERS[format](content),
 };

@@ -1,4 +1,5 @@
 import { ToolyardError } from "../core/errors.ts";
+import { decodeText } from "./decode-text.ts";
 import type { ApartFormat } from "./jobs.ts";
 import { mediaTypeOf, sniffMediaType } from "./media-type.ts";
 
@@ -32,13 +33,18 @@ export interface ReadDocument {
   readonly text: string;
   readonly title: string | null;
   readonly mediaType: string;
+  /** The encoding that its bytes were read by; `null` for what was sent as text, and for formats that know their own. */
+  readonly charset: string | null;
   readonly shape: TextShape;
   /** Where pages or sheets begin. */
   readonly marks: readonly Mark[];
 }
 
 /** Reads one format; its library is loaded by the first document that needs it. */
-export type FormatReader = (content: string | Uint8Array) => Promise<Omit<ReadDocument, "mediaType">>;
+export type FormatReader = (content: string | Uint8Array) => Promise<ReadFormat>;
+
+/** What the reader of one format tells. */
+export type ReadFormat = Omit<ReadDocument, "mediaType" | "charset">;
 
 const OFFICE = "application/vnd.openxmlformats-officedocument";
 const APART: Readonly<Record<string, ApartFormat>> = {
@@ -63,42 +69,24 @@ export async function readDocument(
   if (apart !== undefined) {
     const bytes = typeof content === "string" ? Buffer.from(content) : content;
     const { readApart, READER_LIMITS } = await import("./reader-pool.ts");
-    return { ...(await readApart(apart, bytes, { ...READER_LIMITS, signal, owner })), mediaType: type };
+    return { ...(await readApart(apart, bytes, { ...READER_LIMITS, signal, owner })), mediaType: type, charset: null };
   }
   if (type === "text/html") {
     const { readApart, READER_LIMITS, SMALL_HTML } = await import("./reader-pool.ts");
-    const isSmall = content.length <= SMALL_HTML;
+    const { text: html, charset } = decodeText(content, { mediaType, markup: true });
+    const isSmall = html.length <= SMALL_HTML;
     const read = isSmall
-      ? (await import("./html.ts")).readHtml(content)
-      : readApart("html", content, { ...READER_LIMITS, signal, owner });
-    return { ...(await read), mediaType: type };
+      ? (await import("./html.ts")).readHtml(html)
+      : readApart("html", html, { ...READER_LIMITS, signal, owner });
+    return { ...(await read), mediaType: type, charset };
   }
   if (!/^text\/|^application\/(?:json|jsonl|xml|x-ndjson|yaml|toml|javascript|typescript)$/.test(type)) {
     throw new ToolyardError("invalid_input", `documents of type ${type} cannot be read`, {
       suggestion: `Send text, or one of text/html, ${Object.keys(APART).join(", ")}.`,
     });
   }
-  return { text: toText(content), title: null, mediaType: type, shape: shapeOf(type), marks: [] };
-}
-
-/** Decodes bytes of UTF-8, or of UTF-16 with its mark. @throws ToolyardError `invalid_input` for bytes that are neither */
-export function toText(content: string | Uint8Array): string {
-  if (typeof content === "string") return content.toWellFormed();
-  const encoding =
-    content[0] === 0xff && content[1] === 0xfe
-      ? "utf-16le"
-      : content[0] === 0xfe && content[1] === 0xff
-        ? "utf-16be"
-        : "utf-8";
-  try {
-    const text = new TextDecoder(encoding, { fatal: true }).decode(content);
-    if (!text.includes("\0")) return text;
-  } catch {
-    // Said below.
-  }
-  throw new ToolyardError("invalid_input", "the document is not text", {
-    suggestion: "Say its media_type, if it is of a type that can be read.",
-  });
+  const decoded = decodeText(content, { mediaType, markup: type.endsWith("/xml") });
+  return { ...decoded, title: null, mediaType: type, shape: shapeOf(type), marks: [] };
 }
 
 function normalize(mediaType: string | undefined): string | undefined {

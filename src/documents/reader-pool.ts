@@ -2,7 +2,7 @@ import { ToolyardError } from "../core/errors.ts";
 import type { JobLimits } from "../processes/job-process.ts";
 import { ProcessPool } from "../processes/process-pool.ts";
 import type { ApartFormat, ReadJob } from "./jobs.ts";
-import type { ReadDocument } from "./read-document.ts";
+import type { ReadFormat } from "./read-document.ts";
 
 const JOBS = new URL(`./jobs${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 const IDLE_MS = 60_000;
@@ -31,12 +31,9 @@ export async function readApart(
   format: ApartFormat,
   content: string | Uint8Array,
   limits: ReaderLimits,
-): Promise<Omit<ReadDocument, "mediaType">> {
+): Promise<ReadFormat> {
   // What the job "read" answers.
-  return (await runReader(pool, "read", { format, content } satisfies ReadJob, limits)) as Omit<
-    ReadDocument,
-    "mediaType"
-  >;
+  return (await runReader(pool, "read", { format, content } satisfies ReadJob, limits)) as ReadFormat;
 }
 
 /** Runs a job that reads a document. A process that ends by itself had no memory left: what it read made it so. */

@@ -53,7 +53,12 @@ export class LibraryTools {
     context.signal.throwIfAborted();
     await this.#store.put(owner, key, { ...parts, title: title ?? parts.title });
     const kept = { ...parts, id: key, title: title ?? parts.title, figures: parts.figures.length };
-    return { ...describe(kept), outline: toOutlineView(kept), figures_left_out: parts.figuresLeftOut };
+    return {
+      ...describe(kept),
+      charset: parts.charset,
+      outline: toOutlineView(kept),
+      figures_left_out: parts.figuresLeftOut,
+    };
   }
 
   /** Reads in a process of its own, which a document can neither hold for ever nor fill with all of the machine's memory. */

@@ -1,6 +1,7 @@
 import { loadLibrary, readWith } from "../../documents/load-library.ts";
 import { mediaTypeOf, sniffMediaType } from "../../documents/media-type.ts";
-import { readDocument, toText } from "../../documents/read-document.ts";
+import { decodeText } from "../../documents/decode-text.ts";
+import { readDocument } from "../../documents/read-document.ts";
 import { openMarkdown } from "../../documents/to-markdown.ts";
 import { checkUnpackedSize } from "../../documents/unpacked-size.ts";
 import { readXlsx } from "../../documents/xlsx.ts";
@@ -18,6 +19,8 @@ export interface Figure {
 export interface DocumentParts {
   readonly title: string | null;
   readonly mediaType: string;
+  /** The encoding that its bytes were read by; `null` where there were none to decode. */
+  readonly charset: string | null;
   readonly text: string;
   readonly sections: readonly Section[];
   readonly tables: number;
@@ -40,28 +43,31 @@ export interface ReadPartsOptions extends FigureLimits {
 }
 
 const OFFICE = "application/vnd.openxmlformats-officedocument";
+const HTML = "text/html";
 const TITLE = /<title[^>]*>([^<]{1,1000})<\/title>/i;
 
 type PartsReader = (content: Uint8Array, limits: FigureLimits) => Promise<DocumentParts>;
 const READERS: Readonly<Record<string, PartsReader>> = {
   "application/pdf": async (content, limits) => (await import("./pdf/read-pdf.ts")).readPdf(content, limits),
-  "text/html": readPage,
   [`${OFFICE}.wordprocessingml.document`]: readWord,
   [`${OFFICE}.spreadsheetml.sheet`]: readWorkbook,
 };
 
 /** Whether reading a document holds a thread for as long as its content pleases. */
 export function isHeavy(options: ReadPartsOptions): boolean {
-  return READERS[typeOf(options) ?? ""] !== undefined;
+  const type = typeOf(options);
+  return type === HTML || READERS[type ?? ""] !== undefined;
 }
 
 /** @throws ToolyardError `invalid_input`, `limit_exceeded`, `dependency_failed` */
 export async function readParts(options: ReadPartsOptions): Promise<DocumentParts> {
   const { content, name, mediaType } = options;
-  const reader = READERS[typeOf(options) ?? ""];
+  const type = typeOf(options);
+  if (type === HTML) return readPage(content, mediaType);
+  const reader = READERS[type ?? ""];
   if (reader !== undefined) return reader(Buffer.from(content), options);
-  const { text, title, mediaType: read, shape, marks } = await readDocument({ content, name, mediaType });
-  return toParts(text, title, read, toOutline(text, shape, marks));
+  const { text, title, mediaType: read, charset, shape, marks } = await readDocument({ content, name, mediaType });
+  return { ...toParts(text, title, read, toOutline(text, shape, marks)), charset };
 }
 
 function typeOf({ content, name, mediaType }: ReadPartsOptions): string | undefined {
@@ -70,12 +76,12 @@ function typeOf({ content, name, mediaType }: ReadPartsOptions): string | undefi
   return named ?? (typeof content === "string" ? undefined : sniffMediaType(content));
 }
 
-async function readPage(content: Uint8Array): Promise<DocumentParts> {
-  const html = toText(content);
+async function readPage(content: string | Uint8Array, mediaType: string | undefined): Promise<DocumentParts> {
+  const { text: html, charset } = decodeText(content, { mediaType, markup: true });
   const toMarkdown = await openMarkdown();
   const text = (await readWith("HTML page", () => toMarkdown(html))).toWellFormed();
   const title = TITLE.exec(html)?.[1];
-  return toParts(text, title === undefined ? null : toMarkdown(`<p>${title}</p>`), "text/html");
+  return { ...toParts(text, title === undefined ? null : toMarkdown(`<p>${title}</p>`), HTML), charset };
 }
 
 async function readWorkbook(content: Uint8Array): Promise<DocumentParts> {
@@ -118,6 +124,7 @@ function toParts(
   return {
     title: title ?? titleOf(sections),
     mediaType,
+    charset: null,
     text,
     sections,
     tables,

@@ -11,6 +11,8 @@ export interface IndexedDocument {
   readonly id: string | null;
   readonly status: PutOutcome | "failed";
   readonly chunks: number;
+  /** The encoding that the document's bytes were read by. */
+  readonly charset?: string;
   readonly error?: string;
   readonly message?: string;
 }
@@ -109,7 +111,8 @@ class Batch {
       if (!("text" in document)) return document;
       const status = statuses.shift();
       if (status === undefined) throw new Error("the index did not say what became of a document");
-      return { id: document.id, status, chunks: document.chunks.length };
+      const { id, chunks, charset } = document;
+      return { id, status, chunks: chunks.length, ...(charset !== null && { charset }) };
     });
   }
 

@@ -83,7 +83,13 @@ const IncomingDocument = z
     ),
     text: z.string().optional(),
     base64: z.base64().optional().describe("The bytes of a PDF, DOCX, XLSX or any other file."),
-    media_type: z.string().max(256).optional().describe("By default as the source's ending says, else plain text."),
+    media_type: z
+      .string()
+      .max(256)
+      .optional()
+      .describe(
+        "By default as the source's ending says, else plain text; text/plain; charset=shift_jis says the encoding, too.",
+      ),
     title: z.string().max(1_024).optional(),
     source: z.string().max(4_096).optional().describe("A file name or URL, kept with the document."),
     metadata: Metadata.optional(),
@@ -110,6 +116,7 @@ export const IndexResult = z.object({
       id: z.string().nullable(),
       status: z.enum(["added", "updated", "unchanged", "failed"]),
       chunks: z.number(),
+      charset: z.string().optional().describe("The encoding that the document's bytes were read by."),
       error: z.string().optional(),
       message: z.string().optional(),
     }),

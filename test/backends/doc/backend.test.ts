@@ -143,6 +143,25 @@ describe("doc", () => {
     });
   });
 
+  it("decodes text and HTML of other encodings, says by which, and refuses what is no text", async () => {
+    await using docs = await openDocs();
+    const latin1 = (text: string) => base64(Buffer.from(text, "latin1"));
+    const plain = await docs.call("ingest", { name: "plain.txt", base64: latin1("Grüße an alle") });
+    expect(plain.data).toMatchObject({ charset: "windows-1252" });
+    const page = await docs.call("ingest", {
+      name: "page.html",
+      base64: latin1('<meta charset="iso-8859-2"><h1>Gr\u00fc\u00dfe</h1><p>\u00b1</p>'),
+    });
+    expect(page.data).toMatchObject({ charset: "iso-8859-2", outline: [{ title: "Grüße" }] });
+    expect((await docs.call("read", { section_ids: "page.html#1" })).data.result).toContain("ą");
+    // What is sent as text is what it is, whatever it says of itself.
+    const sent = await docs.call("ingest", { name: "sent.html", text: '<meta charset="iso-8859-2"><p>ü±</p>' });
+    expect(sent.data).toMatchObject({ charset: null });
+    expect((await docs.call("read", { section_ids: "sent.html#0" })).data.result).toContain("ü±");
+    const binary = await docs.call("ingest", { name: "x.txt", base64: base64(Buffer.from([0x89, 0x50, 0x1a, 0x02])) });
+    expect(binary.meta).toMatchObject({ error: "invalid_input", outcome: "rejected" });
+  });
+
   it("keeps each worker's documents to itself, over a restart, until they are replaced or deleted", async () => {
     const folder = await mkdtemp(join(tmpdir(), "toolyard-doc-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));

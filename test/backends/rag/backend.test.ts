@@ -266,6 +266,29 @@ it("fails a document that cannot be read alone, and a call of nothing else as a 
   });
 });
 
+it("indexes text of other encodings, and says by which it read each", async () => {
+  const { server } = await openServer();
+  const call = as(server, "w1");
+  const base64 = Buffer.from("Kupfer führt Strom, señor.", "latin1").toString("base64");
+  const utf16 = Buffer.from("\ufeffKupfer führt Wärme.", "utf16le").toString("base64");
+  const documents = [
+    { id: "latin", base64 },
+    { id: "greek", base64, media_type: "text/plain; charset=iso-8859-7" },
+    { id: "wide", base64: utf16 },
+    { id: "text", text: "plain" },
+  ];
+  const indexed = await call("rag:index", { documents });
+  expect(indexed.documents.map(({ charset }: { charset?: string }) => charset)).toEqual([
+    "windows-1252",
+    "iso-8859-7",
+    "utf-16le",
+    undefined,
+  ]);
+  expect(await call("rag:get", { id: "latin" })).toMatchObject({ text: "Kupfer führt Strom, señor." });
+  const found = await call("rag:search", { query: "führt", retrievers: ["bm25"] });
+  expect(found.results.map(({ document_id: id }: { document_id: string }) => id).toSorted()).toEqual(["latin", "wide"]);
+});
+
 it("keeps documents in the data folder, and removes what was not used for long", async () => {
   const { server, dataDir } = await openServer();
   await as(server, "w1")("rag:index", { documents: METALS });

@@ -1,4 +1,5 @@
 import { loadLibrary, readWith } from "../../../documents/load-library.ts";
+import { ERRORS_ONLY } from "../../../documents/pdf.ts";
 import type { Mark } from "../../../documents/read-document.ts";
 import { findTables, toOutline } from "../outline.ts";
 import type { DocumentParts, FigureLimits } from "../read-parts.ts";
@@ -13,7 +14,8 @@ export async function readPdf(content: Uint8Array, limits: FigureLimits): Promis
   const { getDocumentProxy, getResolvedPDFJS } = await loadLibrary("unpdf", () => import("unpdf"));
   return readWith("PDF", async () => {
     // A copy, since the reader takes the bytes for itself.
-    const document = await getDocumentProxy(Uint8Array.from(content), { maxImageSize: MAX_PIXELS });
+    const options = { maxImageSize: MAX_PIXELS, verbosity: ERRORS_ONLY };
+    const document = await getDocumentProxy(Uint8Array.from(content), options);
     const { OPS } = await getResolvedPDFJS();
     const figures = new FigureShelf(limits);
     const titles = await readBookmarks(document);
@@ -36,7 +38,7 @@ export async function readPdf(content: Uint8Array, limits: FigureLimits): Promis
     const { info } = await document.getMetadata();
     const title = "Title" in info && typeof info.Title === "string" ? info.Title.trim() : "";
     return {
-      ...{ title: title === "" ? null : title.toWellFormed(), mediaType: "application/pdf", text },
+      ...{ title: title === "" ? null : title.toWellFormed(), mediaType: "application/pdf", charset: null, text },
       ...{ sections: toOutline(text, "plain", marks), tables: findTables(text).length },
       ...{ figures: figures.figures, figuresLeftOut: figures.leftOut },
     };

@@ -14,6 +14,8 @@ export interface PreparedDocument {
   readonly title: string | null;
   readonly source: string | null;
   readonly mediaType: string;
+  /** The encoding that its bytes were read by; `null` where there were none to decode. Not kept. */
+  readonly charset: string | null;
   /** JSON. */
   readonly metadata: string | null;
   readonly text: string;

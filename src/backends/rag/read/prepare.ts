@@ -48,6 +48,7 @@ export async function prepareDocument(
     title,
     source: incoming.source,
     mediaType: read.mediaType,
+    charset: read.charset,
     metadata,
     text: read.text,
     digest,
