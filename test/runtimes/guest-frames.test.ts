@@ -122,7 +122,7 @@ grown`;
           return false;
         }
       });
-    const onOutput = () => vi.waitFor(() => expect(flooded()).toBe(true), { timeout: 30_000, interval: 50 });
+    const onOutput = () => expect.poll(() => flooded()).toBe(true);
     const { status, value } = await run(python, flood, { onOutput });
     expect(status).toBe("ok");
     expect(value).toBeLessThan(32 * 1024);
