@@ -19,8 +19,8 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-async function start(): Promise<Server> {
-  return (server = await serveFixtures(["--data", join(dir, "data")]));
+async function start(env: Readonly<Record<string, string>> = {}): Promise<Server> {
+  return (server = await serveFixtures(["--data", join(dir, "data")], { env }));
 }
 
 async function kill(running: Server): Promise<void> {
@@ -190,6 +190,39 @@ describe("one data folder", () => {
       running = await start();
       expect(await execute(running, "work:once", call)).toEqual(answer);
       expect(await lines("effects")).toBe(1);
+    },
+    TIMEOUT_MS,
+  );
+
+  it(
+    "F11: a server told to stop cuts short at its deadline what would never end, tells its readers so, and ends with 0",
+    async () => {
+      let running = await start({ TOOLYARD_DRAIN_MS: "1000" });
+      const params = workParams();
+      const request = { worker_id: "w1", action: "work:once", params, stream: true, on_disconnect: "detach" };
+      const streamed = await fetch(`${running.url}/execute`, { method: "POST", body: JSON.stringify(request) });
+      const callId = streamed.headers.get("toolyard-call-id");
+      const job = await execute(running, "work:once", { params, async_mode: true });
+      const events = await fetch(`${running.url}/api/v1/events?after=0`);
+      const answering = execute(running, "work:once", { params, request_id: "k" });
+      await expect.poll(() => lines("effects")).toBe(3);
+      running.child.kill("SIGTERM");
+      const unknown = { code: 5032, meta: { error: "unknown_outcome", outcome: "infra_error", retryable: false } };
+      expect(await answering).toMatchObject({ status: 500, body: unknown });
+      const told = await streamed.text();
+      expect(JSON.parse(told.split("event: result\ndata: ")[1] ?? "")).toMatchObject(unknown);
+      // The log's readers see every end before theirs.
+      expect((await events.text()).match(/event: call\.failed/g)).toHaveLength(3);
+      expect(await running.ended).toBe(0);
+      running = await start();
+      expect(await execute(running, "work:once", { params, request_id: "k" })).toMatchObject({ body: unknown });
+      const get = async (path: string) => (await fetch(running.url + path)).text();
+      expect(JSON.parse(await get(`/api/v1/jobs/${job.body.data.job_id}`)).data).toMatchObject({
+        state: "unknown",
+        result: unknown,
+      });
+      expect(await get(`/api/v1/calls/${callId}/stream`)).toContain('"error":"unknown_outcome"');
+      expect(await lines("effects")).toBe(3);
     },
     TIMEOUT_MS,
   );

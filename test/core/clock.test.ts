@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { systemClock } from "../../src/core/clock.ts";
 
 function fired(delayMs: number): Promise<number> {
@@ -12,6 +12,19 @@ describe("the system's clock", () => {
   it.each([0, 1, 19, 20, 35, 120])("wakes after %i ms and no earlier", async (delayMs) => {
     // Node's timers count whole milliseconds and may be one early.
     expect(await fired(delayMs)).toBeGreaterThanOrEqual(delayMs - 1);
+  });
+
+  it.each([3_600_000, -3_600_000])("F08: does not follow a wall clock that jumps by %i ms", async (jumpMs) => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const [before, date] = [systemClock.now(), systemClock.date().getTime()];
+    const woken = fired(20);
+    vi.setSystemTime(date + jumpMs);
+    expect(systemClock.date().getTime()).toBe(date + jumpMs);
+    expect(systemClock.now()).toBeGreaterThanOrEqual(before);
+    await woken;
+    // A bound that no pause of a busy machine comes near.
+    expect(systemClock.now() - before).toBeLessThan(1_800_000);
   });
 
   it("wakes nobody who took it back, whether at once or later", async () => {
