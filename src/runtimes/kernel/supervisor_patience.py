@@ -6,7 +6,7 @@ import time
 from supervisor_processes import stat_fields
 
 # Seconds after which it has had its time, whatever kept it waiting.
-AT_LAST = 2.0
+AT_LAST = 5.0
 
 
 class Patience:

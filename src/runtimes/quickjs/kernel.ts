@@ -1,6 +1,7 @@
 import type { Execution, ExecutionHooks, ExecutionRequest, Kernel, SandboxLimits } from "../../core/runtime.ts";
 import { ConnectionLost, SupervisorConnection } from "../kernel/connection.ts";
 import { toLostExecution } from "../kernel/lost-execution.ts";
+import { startPatience } from "./engine-patience.ts";
 import type { EngineProcess } from "./engine-process.ts";
 
 const NAME = "main";
@@ -35,6 +36,7 @@ export class QuickJsKernel implements Kernel {
     const connection = new SupervisorConnection(engine.channel, {
       limits: this.#owner.limits,
       graceMs: GRACE_MS,
+      excuse: () => startPatience(engine.process.pid),
       kill: (why, message) => {
         engine.process.kill("SIGKILL");
         this.#connection = undefined;
