@@ -3,8 +3,10 @@ import type { HolderExit } from "../kernel/supervised-instance.ts";
 import type { ContainerRemover } from "./container-remover.ts";
 import type { EngineClient } from "./engine-client.ts";
 
-// A dead sandbox is told within two seconds; an engine that is slower than this does not get to say why it died.
+// A dead sandbox is told within two seconds; an engine that has said nothing by then does not get to say why it died.
 const AUTOPSY_MS = 1_500;
+// One that answers other questions meanwhile is only busy, and a death without its reason helps nobody.
+const BUSY_AUTOPSY_MS = 10_000;
 const KILLED = 137;
 
 /** How a container ended, as its engine tells. */
@@ -17,8 +19,15 @@ export interface ContainerExit {
 /** Waits until a container has ended, for a bounded time, and asks how; never throws. */
 export async function examine(engine: EngineClient, container: string): Promise<ContainerExit> {
   const what = `asking how the container ${container} ended`;
+  const silence = new AbortController();
+  const timer = setTimeout(() => silence.abort(new Error(`${what}: no answer in ${AUTOPSY_MS} ms`)), AUTOPSY_MS);
+  void engine.version().then(
+    () => clearTimeout(timer),
+    () => {},
+  );
+  const call = { what, deadlineMs: BUSY_AUTOPSY_MS, mayWait: true, signal: silence.signal } as const;
   try {
-    return await engine.call({ what, deadlineMs: AUTOPSY_MS, mayWait: true }, async (docker, abortSignal) => {
+    return await engine.call(call, async (docker, abortSignal) => {
       const found = docker.getContainer(container);
       await found.wait({ condition: "not-running", abortSignal });
       const { State: state } = await found.inspect({ abortSignal });
@@ -26,6 +35,8 @@ export async function examine(engine: EngineClient, container: string): Promise<
     });
   } catch (error) {
     return { exitCode: null, outOfMemory: false, diagnostics: error instanceof Error ? error.message : String(error) };
+  } finally {
+    clearTimeout(timer);
   }
 }
 
