@@ -10,6 +10,8 @@ import { type ImageFacts, probeImage } from "./image-probe.ts";
 const PULL_MS = 15 * 60_000;
 // The engine tells progress many times a second and per layer.
 const PROGRESS_MS = 2_000;
+// What is in an image never changes under its id, whichever engine and whoever asks.
+const probed = new Map<string, ImageFacts>();
 
 /** What a shelf is made of. */
 export interface ImageShelfOptions {
@@ -26,7 +28,7 @@ export interface ImageShelfOptions {
 /** The engine's images, and what each of them has, looked up once per image id. */
 export class ImageShelf {
   readonly #options: ImageShelfOptions;
-  readonly #facts = new Map<string, Promise<ImageFacts>>();
+  readonly #probes = new Map<string, Promise<ImageFacts>>();
   readonly #pulls = new Map<string, Promise<void>>();
 
   constructor(options: ImageShelfOptions) {
@@ -37,15 +39,8 @@ export class ImageShelf {
   async find(name: string, signal?: AbortSignal): Promise<ImageFacts | null> {
     const inspected = await this.#inspect(name, signal);
     if (inspected === null) return null;
-    const key = `${inspected.Id} ${name}`;
-    const { labels, ...options } = this.#options;
-    let facts = this.#facts.get(key);
-    if (facts === undefined) {
-      facts = labels().then((known) => probeImage({ ...options, name, inspected, labels: known }));
-      this.#facts.set(key, facts);
-      facts.catch(() => this.#facts.delete(key));
-    }
-    return facts;
+    const key = `${inspected.Id} ${name} ${this.#options.defaultUser}`;
+    return probed.get(key) ?? this.#probeOnce(key, name, inspected);
   }
 
   /**
@@ -71,6 +66,22 @@ export class ImageShelf {
     const pulled = await this.find(name, signal);
     if (pulled === null) throw missing();
     return pulled;
+  }
+
+  // One look serves all that ask meanwhile.
+  #probeOnce(key: string, name: string, inspected: Docker.ImageInspectInfo): Promise<ImageFacts> {
+    const { labels, ...options } = this.#options;
+    let facts = this.#probes.get(key);
+    if (facts === undefined) {
+      const look = async () => {
+        const found = await probeImage({ ...options, name, inspected, labels: await labels() });
+        probed.set(key, found);
+        return found;
+      };
+      facts = look().finally(() => this.#probes.delete(key));
+      this.#probes.set(key, facts);
+    }
+    return facts;
   }
 
   async #inspect(name: string, signal?: AbortSignal): Promise<Docker.ImageInspectInfo | null> {
