@@ -74,8 +74,10 @@ class Processes:
             if not victims:
                 return
             fresh = victims - killed
-            # On a busy machine what was killed takes its time to die; only what comes anew is a storm.
-            storms += 1 if fresh else 0
+            # On a busy machine what was killed takes its time to die; only what comes anew is a storm, which gets no patience.
+            if fresh:
+                storms += 1
+                patience = time.monotonic() + DYING
             for number in (signal.SIGSTOP, signal.SIGKILL):
                 send(fresh, number)
             killed |= fresh

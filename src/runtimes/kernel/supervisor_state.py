@@ -10,6 +10,8 @@ from supervisor_stats import measure, writable_folders
 
 # Rounds until what multiplies faster than it is stopped counts as something that cannot be.
 ROUNDS = 200
+# Seconds that everything may take to be gone, which is long only on a busy machine.
+DYING = 5.0
 
 
 class State:
@@ -73,21 +75,25 @@ class State:
         supervisor.executions.remove_all()
         supervisor.commands.destroy_all()
         supervisor.workers.kill_all()
-        for _ in range(ROUNDS):
-            supervisor.processes.reap()
-            if not any((stat_fields(pid) or [b"Z"])[0] != b"Z" for pid in others()):
-                break
-            try:
-                os.kill(-1, signal.SIGKILL)
-            except ProcessLookupError:
-                break
-            time.sleep(0.001)
-        else:
-            raise Failure("execution_error", "the sandbox's processes could not be ended")
+        self.kill_others()
         supervisor.processes.collect()
         operation.name = "files.wipe"
         operation.args = {"folders": list(self.folders.items())}
         supervisor.workers.begin_long(operation, operation.args)
+
+    def kill_others(self):
+        patience = time.monotonic() + DYING
+        while True:
+            self.supervisor.processes.reap()
+            if not any((stat_fields(pid) or [b"Z"])[0] != b"Z" for pid in others()):
+                return
+            if time.monotonic() > patience:
+                raise Failure("execution_error", "the sandbox's processes could not be ended")
+            try:
+                os.kill(-1, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+            time.sleep(0.001)
 
 
 def others():
