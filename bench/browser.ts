@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { connect, type Page } from "puppeteer-core";
-import { percentile } from "./load.ts";
 import { type ServerProcess, startServerProcess } from "./server-process.ts";
 import { printTable } from "./table.ts";
+import { type Row, time, times, toRow } from "./timing.ts";
 
 const PROGRAM = "/usr/lib/chromium/chromium";
 const COLD = 6;
@@ -21,31 +21,6 @@ const PAGE = `<!doctype html><title>Bench</title><h1>Bench</h1><form onsubmit="r
 <table>${"<tr><td>copper</td><td><a href='#x'>5.96e7</a></td></tr>".repeat(150)}</table>
 ${"<p>Copper conducts electricity better than any other metal but silver.</p>".repeat(60)}`;
 const URL_OF_PAGE = `data:text/html,${encodeURIComponent(PAGE)}`;
-
-type Row = Record<string, string | number>;
-
-async function time(work: () => Promise<unknown>): Promise<number> {
-  const startedAt = performance.now();
-  await work();
-  return performance.now() - startedAt;
-}
-
-async function times(count: number, work: (index: number) => Promise<unknown>): Promise<number[]> {
-  const values: number[] = [];
-  for (let index = 0; index < count; index += 1) values.push(await time(() => work(index)));
-  return values;
-}
-
-/** @param baseline what the ratio is to; its own p50 by default */
-function show(work: string, values: readonly number[], baseline = values): Row {
-  const p50 = percentile(values, 50);
-  return {
-    work,
-    "p50 ms": p50.toFixed(1),
-    "p99 ms": percentile(values, 99).toFixed(1),
-    ratio: (p50 / percentile(baseline, 50)).toFixed(2),
-  };
-}
 
 /** A Chromium as a script would start it: no sandbox around it, no server before it. */
 async function startRaw() {
@@ -104,7 +79,7 @@ async function measureStarts(runtimes: readonly string[]): Promise<Row[]> {
     await using chromium = await startRaw();
     await chromium.page.goto(URL_OF_PAGE);
   });
-  const rows = [show("baseline: spawned Chromium, puppeteer-core → first page, and its end", raw)];
+  const rows = [toRow("baseline: spawned Chromium, puppeteer-core → first page, and its end", { baseline: raw })];
   const first = async (server: ServerProcess, count: number, ready: () => Promise<void>) => {
     const values: number[] = [];
     for (let index = 0; index < count; index += 1) {
@@ -123,10 +98,12 @@ async function measureStarts(runtimes: readonly string[]): Promise<Row[]> {
     await using bare = await startServer(runtime);
     // The first container of an image is looked into; that is once, not each time.
     await first(bare, 1, async () => {});
-    rows.push(show(`${runtime}: session → first page, cold`, await first(bare, COLD, async () => {}), raw));
+    rows.push(
+      toRow(`${runtime}: session → first page, cold`, await first(bare, COLD, async () => {}), { baseline: raw }),
+    );
     await using pooled = await startServer(runtime, { pool: { min: POOL, parallel: 1 } });
     const warm = await first(pooled, WARM, () => poolIsFull(pooled));
-    rows.push(show(`${runtime}: session → first page, from the pool`, warm, raw));
+    rows.push(toRow(`${runtime}: session → first page, from the pool`, warm, { baseline: raw }));
   }
   return rows;
 }
@@ -160,11 +137,11 @@ async function measureCalls(runtimes: readonly string[]): Promise<Row[]> {
     for (const { name, tool, params, raw } of KINDS) {
       await times(5, () => raw(chromium.page));
       const baseline = await times(CALLS, () => raw(chromium.page));
-      rows.push(show(`baseline: ${name}, puppeteer-core`, baseline));
+      rows.push(toRow(`baseline: ${name}, puppeteer-core`, baseline));
       for (const { runtime, server } of servers) {
         await times(5, () => execute(server, "w", tool, params));
         const values = await times(CALLS, () => execute(server, "w", tool, params));
-        rows.push(show(`${runtime}: browser:${tool}`, values, baseline));
+        rows.push(toRow(`${runtime}: browser:${tool}`, values, { baseline }));
       }
     }
     return rows;

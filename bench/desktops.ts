@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { percentile } from "./load.ts";
 import { type ServerProcess, startServerProcess } from "./server-process.ts";
 import { printTable } from "./table.ts";
+import { type Row, time, times, toRow } from "./timing.ts";
 
 const { configSchema } = await import("../dist/config/schema.js");
 const { openRuntimes } = await import("../dist/plugins/open-runtimes.js");
@@ -27,30 +28,10 @@ const SETUP = [
   { do: "wait", ms: 1_500 },
 ];
 const { signal } = new AbortController();
-type Row = Record<string, string | number>;
 
-async function time(work: () => Promise<unknown>): Promise<number> {
-  const startedAt = performance.now();
-  await work();
-  return performance.now() - startedAt;
-}
-
-async function times(count: number, work: (index: number) => Promise<unknown>): Promise<number[]> {
-  const values: number[] = [];
-  for (let index = 0; index < count; index += 1) values.push(await time(() => work(index)));
-  return values;
-}
-
-/** @param baseline what the ratio is to; its own p50 by default */
+/** A row with what DESIGN.md asks for. */
 function show(work: string, values: readonly number[], figure = "", baseline = values): Row {
-  const p50 = percentile(values, 50);
-  return {
-    work,
-    "p50 ms": p50.toFixed(1),
-    "p99 ms": percentile(values, 99).toFixed(1),
-    ratio: (p50 / percentile(baseline, 50)).toFixed(3),
-    figure,
-  };
+  return { ...toRow(work, values, { baseline, digits: 3 }), figure };
 }
 
 function start(runtime: string, config: object = {}): Promise<ServerProcess> {

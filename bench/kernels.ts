@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { percentile } from "./load.ts";
 import { printTable } from "./table.ts";
+import { time } from "./timing.ts";
 
 const { createRuntimeSelector } = await import("../dist/runtimes/selector.js");
 const selector = createRuntimeSelector();
@@ -27,12 +28,6 @@ const callTogether = {
   javascript: `(await Promise.all(Array.from({ length: 1000 }, (_, i) => tools.call("bench:wait", { i })))).length`,
   python: `import asyncio\nlen(await asyncio.gather(*[tools.call("bench:wait", {"i": i}) for i in range(1000)]))`,
 };
-
-async function time(work: () => Promise<unknown>): Promise<number> {
-  const startedAt = performance.now();
-  await work();
-  return performance.now() - startedAt;
-}
 
 const ok = (data: unknown) => ({ ok: true as const, data, meta: {} as never });
 const rows: Record<string, string>[] = [];

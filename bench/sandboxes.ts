@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { median, percentile, runLoad } from "./load.ts";
 import { startSandboxServer } from "./sandbox-server.ts";
 import { printTable } from "./table.ts";
+import { type Row, time } from "./timing.ts";
 
 const { configSchema } = await import("../dist/config/schema.js");
 const { openRuntimes } = await import("../dist/plugins/open-runtimes.js");
@@ -20,17 +21,10 @@ const FORKS = 10;
 const MIB = 1_048_576;
 const { signal } = new AbortController();
 
-async function time(work: () => Promise<unknown>): Promise<number> {
-  const startedAt = performance.now();
-  await work();
-  return performance.now() - startedAt;
-}
-
 const show = (values: readonly number[]) => ({
   "p50 ms": percentile(values, 50).toFixed(1),
   "p95 ms": percentile(values, 95).toFixed(1),
 });
-type Row = Record<string, string | number>;
 
 /** Runs a program that needs nothing, by whatever way the sandbox has. */
 async function firstCommand(instance: Instance): Promise<void> {
