@@ -15,7 +15,7 @@ const never = new AbortController().signal;
 const fetchFrom = (url: string) => `
 import urllib.request, urllib.error
 try:
-    with urllib.request.urlopen(${JSON.stringify(url)}, timeout=5) as answer:
+    with urllib.request.urlopen(${JSON.stringify(url)}, timeout=30) as answer:
         print(answer.status, answer.read().decode())
 except urllib.error.HTTPError as error:
     print(error.code, error.read().decode().strip())

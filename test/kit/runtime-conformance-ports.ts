@@ -3,7 +3,7 @@ import { get } from "node:http";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { SandboxInstance, SandboxRuntime } from "../../src/core/runtime.ts";
-import { ability, spawn } from "./runtime-conformance-commands.ts";
+import { ability, readLog, spawn } from "./runtime-conformance-commands.ts";
 
 const never = new AbortController().signal;
 
@@ -27,7 +27,7 @@ export function describePorts(name: string, create: () => SandboxRuntime): void 
       sandbox = await runtime.create({}, never);
       const listening = async (line: string, port: number) => {
         await spawn(sandbox, line);
-        await vi.waitFor(async () => (await connect(port)).destroy(), { timeout: 30_000, interval: 50 });
+        await vi.waitFor(async () => (await connect(port)).destroy(), { timeout: 40_000, interval: 50 });
       };
       await ability(sandbox.files, "files").write("echo.py", Buffer.from(ECHO), {}, never);
       await listening("python3 echo.py", 4000);
@@ -76,7 +76,7 @@ export function describePorts(name: string, create: () => SandboxRuntime): void 
       const doomed = await runtime.create({}, never);
       await ability(doomed.files, "files").write("echo.py", Buffer.from(ECHO), {}, never);
       const server = await spawn(doomed, "python3 echo.py");
-      await server.read({ cursor: 0, waitMs: 5000, signal: never });
+      await readLog(server, "on");
       const duplex = await ability(doomed.connect?.(4000, never), "connect");
       const failed = once(duplex, "error");
       await doomed.stop();

@@ -88,7 +88,7 @@ export function describeState(name: string, create: () => SandboxRuntime): void 
       const used = await runtime.create({}, never);
       const fresh = await exec(used, FINGERPRINT);
       const kernel = await used.openKernel("bash", never);
-      await kernel.run({ code: LITTER, deadlineMs: 20_000 }, { signal: never });
+      await kernel.run({ code: LITTER, deadlineMs: 30_000 }, { signal: never });
       await ability(used.files, "files").write("another", Buffer.from("x"), {}, never);
       const process = await spawn(used, "sleep 8889");
       const busy = kernel.run({ code: "sleep 60", deadlineMs: 60_000 }, { signal: never });
@@ -98,13 +98,14 @@ export function describeState(name: string, create: () => SandboxRuntime): void 
       expect(await command).toMatchObject({ error: "cancelled" });
       await expect(process.read({ cursor: 0, signal: never })).rejects.toMatchObject({ error: "unknown_name" });
       expect(await ability(used.processes?.(never), "processes")).toEqual([]);
-      const again = await exec(used, FINGERPRINT);
-      expect(again.stdout.text).toBe(fresh.stdout.text);
+      // What wiped it may be on its way out still.
+      const now = async () => (await exec(used, FINGERPRINT)).stdout.text;
+      await expect.poll(now).toBe(fresh.stdout.text);
       const opened = await used.openKernel("bash", never);
-      const left = await opened.run({ code: "echo ${LEFT-nothing}", deadlineMs: 5000 }, { signal: never });
+      const left = await opened.run({ code: "echo ${LEFT-nothing}", deadlineMs: 30_000 }, { signal: never });
       expect(left).toMatchObject({ stdout: { text: "nothing\n" }, stateLost: false });
       await ability(used.reset?.(never), "reset");
-      expect((await exec(used, FINGERPRINT)).stdout.text).toBe(fresh.stdout.text);
+      await expect.poll(now).toBe(fresh.stdout.text);
       await used.stop();
     });
   });
@@ -117,7 +118,7 @@ export function describePause(name: string, create: () => SandboxRuntime): void 
       const runtime = create();
       const sandbox = await runtime.create({}, never);
       const python = await sandbox.openKernel("bash", never);
-      await python.run({ code: "kept=1", deadlineMs: 5000 }, { signal: never });
+      await python.run({ code: "kept=1", deadlineMs: 30_000 }, { signal: never });
       const process = await spawn(sandbox, "while :; do echo tick; sleep 0.01; done");
       await readLog(process, "tick");
       await ability(sandbox.pause?.(never), "pause");
@@ -130,7 +131,7 @@ export function describePause(name: string, create: () => SandboxRuntime): void 
       const { cursor } = await process.read({ cursor: 0, maxBytes: 1 << 20, signal: never });
       const more = await process.read({ cursor, waitMs: 5000, signal: never });
       expect(more.cursor).toBeGreaterThan(cursor);
-      const kept = await python.run({ code: "echo $kept", deadlineMs: 5000 }, { signal: never });
+      const kept = await python.run({ code: "echo $kept", deadlineMs: 30_000 }, { signal: never });
       expect(kept).toMatchObject({ stdout: { text: "1\n" }, stateLost: false });
       await sandbox.stop();
       await runtime.close?.();

@@ -1,4 +1,5 @@
-import { stat } from "node:fs/promises";
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { EngineClient } from "../../src/runtimes/docker/engine-client.ts";
 import { crashedServer } from "../kit/docker-crash.ts";
@@ -46,13 +47,21 @@ describeDocker("an engine on which things go wrong", () => {
 
   it("F07 that answered while our own loop was held has answered in time", async () => {
     const client = new EngineClient({ socket: engine.socketPath });
+    const listening = createServer().listen(0, "127.0.0.1");
+    await once(listening, "listening");
+    const asking = connect(Number(Object(listening.address()).port), "127.0.0.1");
+    const [answering] = (await once(listening, "connection")) as [Socket];
     const answer = client.call({ what: "a test", deadlineMs: 50 }, async () => {
-      const found = stat("/");
+      const answered = once(asking, "data");
+      // It is written at once, and lies there while nobody reads.
+      answering.write("an answer");
       const until = performance.now() + 200;
       while (performance.now() < until);
-      return (await found).isDirectory();
+      return String((await answered)[0]);
     });
-    expect(await answer).toBe(true);
+    expect(await answer).toBe("an answer");
+    asking.destroy();
+    listening.close();
     client.close();
   });
 
@@ -113,7 +122,7 @@ describeDocker("an engine on which things go wrong", () => {
     expect(logger.lines.map(({ message }) => message)).toContain("a container could not be removed; it is tried again");
     engine.plan = () => "none";
     await clock.advance(5_000);
-    await expect.poll(() => runtime.leaks, { timeout: 30_000 }).toEqual([]);
+    await expect.poll(() => runtime.leaks).toEqual([]);
     expect(await deployment.containers()).toEqual([]);
     expect(await runtime.check(never)).not.toHaveProperty("leaked");
   });
@@ -144,7 +153,7 @@ describeDocker("an engine on which things go wrong", () => {
     await expect(run(python, "1")).rejects.toMatchObject({ error: "sandbox_dead" });
     expect(await sandbox.closed).toMatchObject({ expected: false });
     // The promise is two seconds; the machine that runs the tests may be busy.
-    expect(performance.now() - killedAt).toBeLessThan(4_000);
+    expect(performance.now() - killedAt).toBeLessThan(15_000);
     engine.plan = () => "none";
   });
 });

@@ -166,7 +166,7 @@ def resolve(name):
 
   it("A02 tells a memory bomb as a limit, in one process and in many", async () => {
     expect(await run(python, "x = bytearray(400 * 1024 * 1024)")).toMatchObject({ status: "limit", limit: "memory" });
-    const tree = `for i in 1 2; do python3 -c 'x = b"x" * (150 << 20); import time; time.sleep(5)' & done; wait -n`;
+    const tree = `for i in 1 2; do python3 -c 'x = b"x" * (150 << 20); import time; time.sleep(60)' & done; wait -n`;
     expect(await run(bash, tree)).toMatchObject({ status: "limit", limit: "memory" });
     expect(await inBash("echo alive")).toBe("alive");
   });

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Kernel, SandboxInstance } from "../../src/core/runtime.ts";
 import type { DockerRuntime } from "../../src/runtimes/docker/runtime.ts";
-import { describeDocker, docker, openDeployment, type TestDeployment } from "../kit/docker-engine.ts";
+import { describeDocker, docker, engineSocket, openDeployment, type TestDeployment } from "../kit/docker-engine.ts";
+import { startFaultyEngine } from "../kit/faulty-engine.ts";
 import { run } from "../kit/runtime-conformance.ts";
 
 const never = new AbortController().signal;
 // The promise is two seconds; the machine that runs the tests may be busy.
-const SOON_MS = 4_000;
+const SOON_MS = 15_000;
 
 const containerOf = (sandbox: SandboxInstance) => {
   const { handle } = sandbox;
@@ -105,14 +106,17 @@ describeDocker("the life of a docker sandbox", () => {
     await sandbox.stop();
   });
 
-  it("E07 leaves nothing when its creation is cancelled, at whatever moment", async () => {
+  it("E07 leaves nothing when its creation is cancelled, before it begins or while its container starts", async () => {
     await expect(runtime.create({}, AbortSignal.abort())).rejects.toMatchObject({ error: "cancelled" });
-    await runtime.check(never);
+    await using engine = await startFaultyEngine(engineSocket);
+    const watched = deployment.runtime({ socket: engine.socketPath });
+    await watched.check(never);
     const abort = new AbortController();
-    const creating = runtime.create({}, abort.signal);
-    await expect.poll(async () => (await deployment.containers()).length, { timeout: 30_000, interval: 5 }).toBe(1);
-    abort.abort();
-    await expect(creating).rejects.toMatchObject({ error: "cancelled" });
+    engine.plan = (_method, path) => {
+      if (path.endsWith("/start")) abort.abort();
+      return "none";
+    };
+    await expect(watched.create({}, abort.signal)).rejects.toMatchObject({ error: "cancelled" });
     expect(await deployment.containers()).toEqual([]);
   });
 

@@ -16,7 +16,7 @@ def send(frame, encoding="utf-8"):
     kernel.channel.socket.sendall(struct.pack(">I", len(payload)) + payload)
 `;
 const forge = (frame: string, encoding = "utf-8") =>
-  `${FORGE}send(${JSON.stringify(frame)}, ${JSON.stringify(encoding)})\ntime.sleep(5)\n`;
+  `${FORGE}send(${JSON.stringify(frame)}, ${JSON.stringify(encoding)})\ntime.sleep(60)\n`;
 const DONE = `"t":"done","x":X,"text":null,"value_truncated":false`;
 const VIOLATION = { status: "error", error: { name: "ProtocolViolation" }, stateLost: true };
 
@@ -62,14 +62,14 @@ describe.runIf(available)("a guest that forges frames in the local runtime", () 
 
   it("leaves a result out that no frame can hold", async () => {
     const python = await sandbox.openKernel("python", never);
-    const big = `${FORGE}send('{${DONE},"error":null,"value":"' + "\\\\u0001" * 1_390_000 + '"}')\ntime.sleep(5)`;
+    const big = `${FORGE}send('{${DONE},"error":null,"value":"' + "\\\\u0001" * 1_390_000 + '"}')\ntime.sleep(60)`;
     const code = `import os\nos.write(1, b"\\0" * 60_000)\n${big}`;
     expect(await run(python, code)).toMatchObject({ status: "ok", value: null, valueTruncated: true });
   });
 
   it("may not have more calls in flight than allowed", async () => {
     const python = await sandbox.openKernel("python", never);
-    const code = `${FORGE}for i in range(5): send('{"t":"call","x":X,"i":%d,"tool":"echo","args":{}}' % i)\ntime.sleep(5)`;
+    const code = `${FORGE}for i in range(5): send('{"t":"call","x":X,"i":%d,"tool":"echo","args":{}}' % i)\ntime.sleep(60)`;
     expect(await run(python, code, { onCall: () => new Promise(() => {}) })).toMatchObject(VIOLATION);
   });
 
@@ -83,14 +83,17 @@ describe.runIf(available)("a guest that forges frames in the local runtime", () 
     "costs bash its shell: %s",
     async (write) => {
       const bash = await sandbox.openKernel("bash", never);
-      expect(await run(bash, `${write} >&8; sleep 2; echo late`)).toMatchObject({ ...VIOLATION, stdout: { text: "" } });
+      expect(await run(bash, `${write} >&8; sleep 60; echo late`)).toMatchObject({
+        ...VIOLATION,
+        stdout: { text: "" },
+      });
       expect((await run(bash, "echo back")).stdout.text).toBe("back\n");
     },
   );
 
   it("tells of a signal that has no name", async () => {
     const bash = await sandbox.openKernel("bash", never);
-    expect(await run(bash, "kill -40 $$; sleep 5")).toMatchObject({ status: "exited", signal: "SIGRTMIN+6" });
+    expect(await run(bash, "kill -40 $$; sleep 60")).toMatchObject({ status: "exited", signal: "SIGRTMIN+6" });
   });
 
   it("waits with its frames for a host that does not read", async () => {

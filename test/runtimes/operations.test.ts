@@ -198,12 +198,10 @@ describe("operations", () => {
     for (let round = 0; round < 20; round += 1) {
       const listing = listProcesses(connection.operations, never);
       // oxlint-disable-next-line no-await-in-loop
-      const asked = await vi.waitFor(() => {
-        const found = received.filter((frame) => (frame as { op?: string }).op === "processes")[round];
-        expect(found).toBeDefined();
-        return found as { r: number };
-      }, 60_000);
-      send({ t: "re", r: asked.r, ok: true, value: [facts] });
+      const asked = () => received.filter((frame) => (frame as { op?: string }).op === "processes")[round];
+      // oxlint-disable-next-line no-await-in-loop
+      await expect.poll(asked, { interval: 1 }).toBeDefined();
+      send({ t: "re", r: (asked() as { r: number }).r, ok: true, value: [facts] });
       // oxlint-disable-next-line no-await-in-loop
       const [process] = await listing;
       if (round < 19) continue;
