@@ -79,7 +79,7 @@ async function measureStarts(runtimes: readonly string[]): Promise<Row[]> {
     await using chromium = await startRaw();
     await chromium.page.goto(URL_OF_PAGE);
   });
-  const rows = [toRow("baseline: spawned Chromium, puppeteer-core → first page, and its end", { baseline: raw })];
+  const rows = [toRow("baseline: spawned Chromium, puppeteer-core → first page, and its end", raw)];
   const first = async (server: ServerProcess, count: number, ready: () => Promise<void>) => {
     const values: number[] = [];
     for (let index = 0; index < count; index += 1) {
