@@ -16,37 +16,55 @@ export async function readJson(incoming: IncomingMessage, limits: HttpLimits, sh
   return bytes.length === 0 ? {} : parseJson(bytes, limits.bodyDepth);
 }
 
+/** How long a body that is refused is read on, to no use but that its sender hears why. */
+const REFUSED_READ_MS = 5_000;
+
+/**
+ * A body above the limit is refused once it is sent: clients such as Python's read no answer before. It is read on without being
+ * held, up to as many bytes again as the limit has, and for a moment; what declares to be longer is refused at once.
+ */
 function readBytes(incoming: IncomingMessage, limits: HttpLimits, share: BodyShare): Promise<Buffer> {
   const { bodyBytes: maximum, requestTimeoutMs } = limits;
   const declared = Number(incoming.headers["content-length"] ?? 0);
-  if (declared > maximum) return Promise.reject(tooLarge(maximum));
-  const full = share.expect(declared);
-  if (full !== undefined) return Promise.reject(full);
+  if (declared > 2 * maximum) return Promise.reject(tooLarge(maximum));
   if (incoming.destroyed) return Promise.reject(wentAway());
   return new Promise((resolve, reject) => {
     let first: Buffer | undefined;
     let chunks: Buffer[] | undefined;
     let size = 0;
-    let refused = false;
-    const cancelTimer = systemClock.after(requestTimeoutMs, () => {
-      refused = true;
+    let refusal: ToolyardError | undefined;
+    const fail = (error: ToolyardError) => {
+      cancelTimer();
+      refusal = error;
       first = chunks = undefined;
-      reject(new ToolyardError("request_timeout", `The body did not come within ${requestTimeoutMs} ms`));
-    });
+      reject(error);
+    };
+    let cancelTimer = systemClock.after(requestTimeoutMs, () =>
+      fail(new ToolyardError("request_timeout", `The body did not come within ${requestTimeoutMs} ms`)),
+    );
+    const refuse = (error: ToolyardError) => {
+      cancelTimer();
+      refusal = error;
+      first = chunks = undefined;
+      cancelTimer = systemClock.after(Math.min(REFUSED_READ_MS, requestTimeoutMs), () => fail(error));
+    };
+    const early = declared > maximum ? tooLarge(maximum) : share.expect(declared);
+    if (early !== undefined) refuse(early);
     incoming.on("data", (chunk: Buffer) => {
-      if (refused) return;
       size += chunk.length;
-      const refusal = size > maximum ? tooLarge(maximum) : share.add(chunk.length);
       if (refusal !== undefined) {
-        refused = true;
-        first = chunks = undefined;
-        reject(refusal);
-      } else if (first === undefined) first = chunk;
+        if (size > 2 * maximum) fail(refusal);
+        return;
+      }
+      const tooMuch = size > maximum ? tooLarge(maximum) : share.add(chunk.length);
+      if (tooMuch !== undefined) refuse(tooMuch);
+      else if (first === undefined) first = chunk;
       else (chunks ??= [first]).push(chunk);
     });
     incoming.on("end", () => {
       cancelTimer();
-      resolve(chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, size));
+      if (refusal !== undefined) reject(refusal);
+      else resolve(chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, size));
     });
     const onGone = (cause?: Error) => {
       cancelTimer();

@@ -1,4 +1,5 @@
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -35,6 +36,25 @@ describe("known defects of the HTTP door", () => {
     });
     expect(streamed.status).toBe(413);
     expect((await server.execute("probe:echo")).status).toBe(200);
+  });
+
+  it("D15: a client that reads no answer before its whole body is sent, as Python's, is told of a limit, too", async () => {
+    await using server = await testServer({ http: { bodyBytes: 16 * 1024 * 1024 } });
+    const body = Buffer.alloc(28 * 1024 * 1024, "x");
+    const chunked = Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from("\r\n0\r\n\r\n")]);
+    for (const [header, bytes] of [
+      [`Content-Length: ${body.length}`, body],
+      ["Transfer-Encoding: chunked", chunked],
+    ] as const) {
+      const socket = connect(server.port, "127.0.0.1").pause();
+      const answer = new Promise<string>((resolve, reject) => {
+        socket.on("error", reject).on("data", (data) => resolve(data.toString()));
+      });
+      socket.write(`POST /execute HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${header}\r\n\r\n`);
+      socket.write(bytes, () => socket.resume());
+      expect(await answer).toMatch(/^HTTP\/1.1 413 /);
+      socket.destroy();
+    }
   });
 
   it("D15: a result above the limit is a typed error, and the limit is named", async () => {
