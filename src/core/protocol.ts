@@ -51,11 +51,15 @@ export const ExecuteRequest = z.object({
 });
 export type ExecuteRequest = z.infer<typeof ExecuteRequest>;
 
+/** What only a call of its own can be; a batch that asks for it is refused, as it would be cancelled with its connection. */
+const NotInBatch = { async_mode: z.boolean().nullish(), stream: z.boolean().nullish() };
+
 export const BatchItem = z.object({
   action: z.string(),
   ...CallFields,
+  ...NotInBatch,
   session_id: z.string().max(MAX_NAME_LENGTH).nullish(),
-  /** As in a call of its own; by default, the batch's `Idempotency-Key` and the item's place. */
+  /** As in a call of its own; by default, the batch's key and the item's place. */
   request_id: z.string().nullish(),
 });
 export type BatchItem = z.infer<typeof BatchItem>;
@@ -63,6 +67,9 @@ export type BatchItem = z.infer<typeof BatchItem>;
 export const BatchRequest = z.object({
   worker_id: z.string(),
   actions: z.array(BatchItem),
+  ...NotInBatch,
+  /** Sent again under the same id, each item runs once; the header `Idempotency-Key` wins. */
+  request_id: z.string().nullish(),
   parallel: z.boolean().default(false),
   stop_on_error: z.boolean().default(true),
   /** Calls in flight at once when parallel; the server's maximum applies. */

@@ -26,7 +26,7 @@ export function toPosition(id: number): string {
 /** Reads what a client says it had last; `0` is the start of the log. */
 export function parseCursor(text: string): EventCursor | undefined {
   if (text === "0") return { kind: "position", id: 0 };
-  const [, kind, digits] = /^([ep])_(\d{1,15})$/.exec(text) ?? [];
+  const [, kind, digits] = /^([ep])_(0|[1-9]\d{0,14})$/.exec(text) ?? [];
   if (digits === undefined) return undefined;
   return { kind: kind === "e" ? "event" : "position", id: Number(digits) };
 }

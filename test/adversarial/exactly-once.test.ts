@@ -114,6 +114,15 @@ describe("E01: the same key and body", () => {
     expect(again.body).toEqual(first.body);
     expect(again.headers.get("idempotency-replayed")).toBe("true");
     expect(runs()).toBe(5);
+    // The id may stand in the body, here too, and the header wins.
+    const named = await server.post("/execute/batch", { ...batch, request_id: "batch" });
+    expect(named.body).toEqual(first.body);
+    const both = await server.post("/execute/batch", { ...batch, request_id: "another" }, keyed("batch"));
+    expect(both.body).toEqual(first.body);
+    expect(runs()).toBe(5);
+    await server.post("/execute/batch", { ...batch, request_id: "another" });
+    expect(runs()).toBe(10);
+    expect((await server.post("/execute/batch", { ...batch, request_id: "not a key" })).status).toBe(400);
   });
 
   it("E01: an answer that is too large to keep is told so, and not run again", async () => {

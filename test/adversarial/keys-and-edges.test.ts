@@ -80,7 +80,7 @@ describe("D02: a server that would stand open", () => {
     await expect(start({ host })).rejects.not.toThrow("\n");
   });
 
-  it("D02: refuses so also with keys that are revoked or expired, and where the config turns keys off", async () => {
+  it("D02: refuses so also with keys that have expired, and where the config turns keys off", async () => {
     const clock = new ManualClock();
     const store = createMemoryStore();
     const { brief } = await makeKeys(store, { brief: { expiresInMs: 1_000 } }, clock);
@@ -107,13 +107,16 @@ describe("D02: a server that would stand open", () => {
     expect(stderr).toMatch(/^toolyard: it does not listen on 0\.0\.0\.0 without an API key: .*\n$/);
   });
 
-  it("D02: one that runs there does not open up when its last key is revoked", async () => {
+  it("D02: one that runs there does not open up when its last key is revoked, and is not started again", async () => {
     await using server = await keyedServer({ only: {} }, { host: "0.0.0.0" });
     const { only } = server.holders;
     expect((await only.get("/ready")).status).toBe(200);
     expect((await only.post(`/api/v1/keys/${only.id}/revoke`, {})).status).toBe(200);
     expect([(await only.get("/ready")).status, (await server.get("/ready")).status]).toEqual([401, 401]);
     expect((await server.execute("counter:incr")).status).toBe(401);
+    await server.stop();
+    const { store } = server;
+    await expect(start({ host: "0.0.0.0", store })).rejects.toBeInstanceOf(UnsafeStartError);
   });
 
   it("D02: starts there with a key of the config", async () => {

@@ -155,6 +155,23 @@ describe("POST /api/v1/execute/batch", () => {
     }
   });
 
+  it("is neither a job nor a stream, nor is an item: what asks for that is refused, and runs nothing", async () => {
+    let runs = 0;
+    const probe = new ScriptedBackend({ script: () => (runs += 1) });
+    await using server = await testServer({ backends: [probe] });
+    const action = { action: "probe:probe" };
+    for (const wish of [{ async_mode: true }, { stream: true }]) {
+      for (const refused of [
+        await batch(server, [action], wish),
+        await batch(server, [action, { ...action, ...wish }]),
+      ])
+        expect(refused).toMatchObject({ status: 400, body: { meta: { error: "invalid_input" } } });
+    }
+    expect(runs).toBe(0);
+    const plain = { async_mode: false, stream: null };
+    expect((await batch(server, [{ ...action, ...plain }], plain)).status).toBe(200);
+  });
+
   it("watches the client once for the whole batch", async () => {
     const warnings: string[] = [];
     const onWarning = (warning: Error) => warnings.push(warning.name);

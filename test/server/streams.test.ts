@@ -173,7 +173,7 @@ describe("streamed calls", () => {
     }
     const [one = "", two = ""] = ids.map((id) => id.split(":")[0]);
     const bodies = [];
-    for (const cursor of [`${two}:1`, `${one}:99`, `${one}:x`, "e_1", "-1", "p_1"]) {
+    for (const cursor of [`${two}:1`, `${one}:99`, `${one}:x`, `${one}:1:2`, `${one}:01`, "e_1", "-1", "p_1"]) {
       const response = await resume(server, `/api/v1/calls/${one}/stream`, cursor);
       expect(response.status).toBe(404);
       bodies.push(((await response.json()) as { message: string }).message);
@@ -358,7 +358,7 @@ describe("the event log over HTTP", () => {
     expect(foreign?.id).toMatch(/^e_\d+$/);
     const answers: object[] = [];
     const attempts = ["worker=mine", `session=${own.body.meta.session_id}`].flatMap((query) =>
-      [foreign?.id, "e_999999", "e_0", "junk", "p_999999"].map((cursor) => [query, cursor] as const),
+      [foreign?.id, "e_999999", "e_0", "e_01", "junk", "p_999999"].map((cursor) => [query, cursor] as const),
     );
     for (const [query, cursor] of attempts) {
       const response = await resume(server, `/api/v1/events?${query}`, cursor);

@@ -73,8 +73,8 @@ export function callStreamRoutes(engine: Engine, clients: StreamClients): readon
 
 function locate(stream: CallStream, cursor: string): number {
   if (cursor === "0") return 0;
-  const [callId, digits] = cursor.split(":");
-  if (callId !== stream.callId || digits === undefined || !/^\d{1,15}$/.test(digits)) throw unknownCursor();
+  const [, callId, digits] = /^([^:]*):([1-9]\d{0,14})$/.exec(cursor) ?? [];
+  if (callId !== stream.callId) throw unknownCursor();
   const number = Number(digits);
   const state = stream.locate(number);
   if (state === "unknown") throw unknownCursor();

@@ -80,9 +80,14 @@ export function executeRoutes(engine: Engine, clients: StreamClients): readonly 
       enveloped: true,
       statuses: { 207: "Some actions failed", 500: "All actions failed" },
       async handle({ body, bodyBytes, identity, incoming, outgoing }) {
+        if ([body, ...body.actions].some((part) => part.async_mode === true || part.stream === true)) {
+          throw new ToolyardError("invalid_input", "A batch is neither a job nor a stream", {
+            suggestion: "Send its calls with execute, one by one, each with async_mode or stream.",
+          });
+        }
         const parent = body.on_disconnect === "cancel" ? new ClientWait(outgoing) : undefined;
         const caller = toCaller(identity, body.worker_id);
-        const key = keyOf(incoming);
+        const key = keyOf(incoming) ?? ownKey(body.request_id);
         const keyed = key !== undefined || body.actions.some((item) => typeof item.request_id === "string");
         if (keyed) for (const { action } of body.actions) demandUse(engine.catalog, identity, "execute", action);
         let replayed = keyed;
