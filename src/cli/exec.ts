@@ -10,7 +10,9 @@ const MARGIN_MS = 15_000;
 export const exec: Command = {
   help: `Usage: toolyard exec ACTION [JSON | -p key=value ...] [flags]
 
-Calls a tool and prints its result. The exit code is 0 only if the tool did its work.
+Calls a tool and prints its result. The exit code is 0 if the tool did its work, 1 if it did not, or if what it ran failed (the
+outcome tool_error), 2 if the command line is wrong. What a tool says of its failure goes to standard error: what failed, what to do
+next, and the error's name.
 
   -p key=value  one param; read as JSON where it is JSON, else as text
   --worker W    who calls (cli)
@@ -51,8 +53,8 @@ ${SERVER_FLAGS_HELP}
     if (!isEnvelope(body)) throw toRefusal(answer);
     if (values.json) terminal.print(JSON.stringify(body));
     else if (body.code === 0) terminal.print(formatToolResult(body));
-    else terminal.warn(formatToolResult(body));
-    return body.code === 0 ? 0 : 1;
+    else terminal.warn(formatToolResult(body, { verbose: true }));
+    return body.code === 0 && (body.meta.outcome ?? "ok") === "ok" ? 0 : 1;
   },
 };
 

@@ -28,6 +28,8 @@ describe("toolyard exec", () => {
     const failed = await cli("exec", "boom");
     expect(failed).toMatchObject({ code: 1, stdout: "" });
     expect(failed.stderr).toContain("boom");
+    // What to do next, and the error by its name.
+    expect(failed.stderr).toMatch(/^\[Error\] .+\n[^(].+\n\(boom, unexpected_error, code \d+, trace \w+/);
     expect(failed.stderr).not.toMatch(/secret|sk-live/);
     const { code, stdout } = await cli("exec", "get", "--json");
     expect(code).toBe(1);

@@ -136,6 +136,21 @@ describe("search and documents", () => {
     expect(text("doc:read", { result: "Section 1" })).toBe("Section 1");
   });
 
+  test("says what failed of several items, each with its own reason", () => {
+    const errors = [
+      { index: 0, query: "", error: "invalid_input", message: "the query is empty" },
+      { name: "timeout", message: "https://x did not answer" },
+      { value: 7 },
+    ];
+    const failure = failed("rag:batch_search", "no query could be answered", {}, { errors });
+    expect(formatToolResult(failure)).toBe(
+      "[Search failed] no query could be answered\nTry less.\n- 0: the query is empty (invalid_input)\n- https://x did not answer (timeout)",
+    );
+    const documents = Array.from({ length: 22 }, (_, at) => ({ id: `d${at}`, error: "invalid_input", message: "no" }));
+    const text = formatToolResult(failed("rag:index", "none", {}, { documents }));
+    expect(text.split("\n").slice(-2)).toEqual(["- d19: no (invalid_input)", "- and 2 more"]);
+  });
+
   test("D27: shows a batch search query by query, statistics and images found", () => {
     expect(text("rag:batch_search", { count: 2, contexts: ["a", ""], inputs: { queries: ["x", "y"] } })).toBe(
       "[1] x\na\n\n[2] y\n[No results found for query: y]",
