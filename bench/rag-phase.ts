@@ -65,7 +65,7 @@ function latency(query: (words: number) => string, retrievers: readonly Retrieve
     const request = { ...options, query: query(WORDS_OF_QUERY) };
     const start = performance.now();
     readSources([{ name: "bench", shared: index, own: undefined }], (parts) =>
-      retrieve(parts, request).map((found) => found.text()),
+      retrieve(parts, request).chunks.map((found) => found.text()),
     );
     return performance.now() - start;
   });

@@ -148,12 +148,14 @@ async function search(query: string, values: Values, terminal: Terminal): Promis
       ...({ query, topK, retrievers, fusion: "score", perDocument: false, filter: undefined } as const),
       ...(vector !== undefined && { dense: { model, query: vector } }),
     };
-    const results = readSources([{ name: "shared", shared: opened, own: undefined }], (parts) =>
-      retrieve(parts, request).map(({ hit, document, heading, start, end, text }) => ({
+    const { results, notes } = readSources([{ name: "shared", shared: opened, own: undefined }], (parts) => {
+      const { chunks, notes: said } = retrieve(parts, request);
+      const found = chunks.map(({ hit, document, heading, start, end, text }) => ({
         ...{ document: document.id, score: hit.score, heading, start, end, retrievers: hit.ranks, text: text() },
-      })),
-    );
-    if (values.json) terminal.print(JSON.stringify({ query, results }));
+      }));
+      return { results: found, notes: said.map(({ retriever, note }) => ({ retriever, note })) };
+    });
+    if (values.json) terminal.print(JSON.stringify({ query, results, notes }));
     else if (results.length === 0) terminal.print("nothing was found");
     for (const { document, score, heading, text } of values.json ? [] : results) {
       terminal.print(`${score.toFixed(3)}  ${document}${heading === null ? "" : `  ${heading}`}`);

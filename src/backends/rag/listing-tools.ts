@@ -14,7 +14,7 @@ import {
   ListResult,
   StatsResult,
 } from "./schemas.ts";
-import { RETRIEVERS } from "./search/retrieve.ts";
+import { MIN_FEEDBACK_CHUNKS, type Retriever, RETRIEVERS } from "./search/retrieve.ts";
 import { isHidden, type Source, withSources } from "./search/sources.ts";
 import type { Shelf } from "./shelf/shelf.ts";
 
@@ -95,14 +95,15 @@ export class ListingTools {
   async collections(_params: object, context: ToolContext): Promise<CollectionsResult> {
     const [shared, own] = await Promise.all([this.#shelf.listShared(), this.#shelf.listOwn(context)]);
     const names = [...new Set([this.#config.default_collection, ...shared, ...own])].toSorted();
+    const model = this.#config.embeddings?.model;
     return withSources(this.#shelf, context, names, (sources) => ({
       collections: names.map((name) => {
         const source = sources.find((one) => one.name === name);
         return {
           name,
           default: name === this.#config.default_collection,
-          shared: source?.shared === undefined ? null : toAmount(source.shared),
-          own: source?.own === undefined ? null : toAmount(source.own),
+          shared: source?.shared === undefined ? null : toAmount(source.shared, model),
+          own: source?.own === undefined ? null : toAmount(source.own, model),
         };
       }),
     }));
@@ -211,7 +212,16 @@ function toListing(row: DocumentRow, shared: boolean): DocumentListing {
   };
 }
 
-function toAmount({ reader }: CollectionIndex) {
+function toAmount({ reader, semantic, dense }: CollectionIndex, model: string | undefined) {
   const { documents, chunks, bytes } = reader.totals();
-  return { documents, chunks, text_bytes: bytes, disk_bytes: reader.sizeBytes(), generation: reader.generation };
+  const ready: Readonly<Record<Retriever, boolean>> = {
+    bm25: true,
+    feedback: chunks >= MIN_FEEDBACK_CHUNKS,
+    lsa: semantic.model() !== undefined,
+    dense: model !== undefined && dense.hasAny(model),
+  };
+  return {
+    ...{ documents, chunks, text_bytes: bytes, disk_bytes: reader.sizeBytes(), generation: reader.generation },
+    retrievers: RETRIEVERS.filter((name) => ready[name]),
+  };
 }

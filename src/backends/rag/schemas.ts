@@ -37,6 +37,10 @@ export const BatchSearchParams = z.strictObject({
   ...SearchOptions,
 });
 
+const Notes = z
+  .array(z.object({ retriever: z.string(), note: z.string() }))
+  .describe("Rankings that were asked for and left out, or that ranked otherwise than usual, and why.");
+
 export const SearchHit = z.object({
   rank: z.number(),
   score: z.number().describe("Comparable within one answer only; the reranker's, where one has read the chunks."),
@@ -59,7 +63,10 @@ export const SearchResult = z.object({
   query: z.string(),
   context: z.string().describe("The chunks as one text."),
   results: z.array(SearchHit),
-  retrievers: z.array(z.string()).describe("The rankings that were asked for; a result names those that found it."),
+  retrievers: z
+    .array(z.string())
+    .describe("The rankings that were put together: what was asked for but what `notes` says was left out."),
+  notes: Notes.optional(),
   reranked: z.literal(true).optional().describe("A model put the best of them in this order."),
 });
 export type SearchResult = z.infer<typeof SearchResult>;
@@ -68,7 +75,8 @@ export const BatchSearchResult = z.object({
   count: z.number(),
   contexts: z.array(z.string()).describe("One per query, in their order."),
   results: z.array(z.array(SearchHit)),
-  retrievers: z.array(z.string()),
+  retrievers: z.array(z.string()).describe("The rankings that were put together for every query."),
+  notes: Notes.optional(),
   reranked: z.literal(true).optional(),
   errors: z
     .array(z.object({ index: z.number(), query: z.string(), error: z.string(), message: z.string() }))
@@ -190,6 +198,7 @@ const Amount = z.object({
   text_bytes: z.number(),
   disk_bytes: z.number(),
   generation: z.number(),
+  retrievers: z.array(z.string()).describe("The rankings that it has what they need for, now."),
 });
 export const CollectionsResult = z.object({
   collections: z.array(
@@ -210,7 +219,7 @@ export const StatsResult = z.object({
     open: z.number(),
     cache_bytes: z.number(),
   }),
-  retrievers: z.array(z.string()),
+  retrievers: z.array(z.string()).describe("That a search may ask for; rag:collections tells which rank where."),
   limits: z.record(z.string(), z.number()),
   batcher: z.record(z.string(), z.number()),
 });

@@ -7,8 +7,9 @@ import type { RagConfig } from "./config.ts";
 import type { Reranker } from "./rerank/reranker.ts";
 import { BatchSearchParams, BatchSearchResult, type SearchHit, SearchParams, SearchResult } from "./schemas.ts";
 import { toSearchedText } from "./index/writer.ts";
-import { type FoundChunk, retrieve, type Retriever } from "./search/retrieve.ts";
+import { type FoundChunk, type RankingNote, retrieve, type Retriever } from "./search/retrieve.ts";
 import { readSources, type Source, type SourcePart, withSources } from "./search/sources.ts";
+import { type SearchTurn, SearchTurns } from "./search/turns.ts";
 import type { Shelf } from "./shelf/shelf.ts";
 import { TimeSlice } from "./time-slice.ts";
 
@@ -26,6 +27,7 @@ export class SearchTools {
   readonly #config: RagConfig;
   readonly #embedder: Embedder | undefined;
   readonly #reranker: Reranker | undefined;
+  readonly #turns = new SearchTurns();
 
   constructor(shelf: Shelf, config: RagConfig, { embedder, reranker }: SearchModels) {
     this.#embedder = embedder;
@@ -42,18 +44,20 @@ export class SearchTools {
     annotations: { title: "Search documents", readOnlyHint: true, idempotentHint: true },
   })
   async search({ query, ...options }: Input<typeof SearchParams>, context: ToolContext): Promise<SearchResult> {
+    using turn = this.#turns.begin();
     return this.#withSources(options, context, async (sources) => {
-      const retrievers = this.#choose(options);
-      const [vector] = await this.#embed([query], retrievers);
+      const chosen = this.#choose(options);
+      const [vector] = await this.#embed([query], chosen, turn);
       const reranker = this.#chooseReranker(options);
       const wanted = { query, vector, reranker };
-      const read = readSources(sources, (parts) => this.#retrieve(parts, wanted, options, retrievers));
-      const found = await this.#rerank(read, wanted, options, context.signal);
+      const { hits, notes } = readSources(sources, (parts) => this.#retrieve(parts, wanted, options, chosen));
+      turn.end();
+      const found = await this.#rerank(hits, wanted, options, context.signal);
       return {
         query,
         context: toContext(found),
         results: found,
-        retrievers,
+        ...tellRankings(chosen, notes),
         ...(reranker !== undefined && { reranked: true as const }),
       };
     });
@@ -76,16 +80,19 @@ export class SearchTools {
       });
     }
     return this.#withSources(options, context, async (sources) => {
-      const retrievers = this.#choose(options);
+      const chosen = this.#choose(options);
       const reranker = this.#chooseReranker(options);
       const slice = new TimeSlice();
-      const vectors = await this.#embed(queries, retrievers);
+      const vectors = await this.#embed(queries, chosen);
       const contexts: string[] = [];
       const results: SearchHit[][] = [];
       const errors: NonNullable<BatchSearchResult["errors"]> = [];
+      const notes: RankingNote[] = [];
       for (const [index, query] of queries.entries()) {
         // oxlint-disable-next-line no-await-in-loop
         await slice.pause(context.signal);
+        // oxlint-disable-next-line no-await-in-loop
+        await this.#turns.giveWay();
         if (query.trim() === "") {
           errors.push({ index, query, error: "invalid_input", message: "the query is empty" });
           contexts.push("");
@@ -93,9 +100,10 @@ export class SearchTools {
           continue;
         }
         const wanted = { query, vector: vectors[index], reranker };
-        const read = readSources(sources, (parts) => this.#retrieve(parts, wanted, options, retrievers));
+        const read = readSources(sources, (parts) => this.#retrieve(parts, wanted, options, chosen));
+        notes.push(...read.notes);
         // oxlint-disable-next-line no-await-in-loop -- an endpoint that reads texts is not asked for all queries at once
-        const found = await this.#rerank(read, wanted, options, context.signal);
+        const found = await this.#rerank(read.hits, wanted, options, context.signal);
         contexts.push(toContext(found));
         results.push(found);
       }
@@ -106,7 +114,7 @@ export class SearchTools {
         count: queries.length,
         contexts,
         results,
-        retrievers,
+        ...tellRankings(chosen, notes),
         ...(reranker !== undefined && { reranked: true as const }),
         ...(errors.length > 0 && { errors }),
       };
@@ -118,14 +126,13 @@ export class SearchTools {
     { query, vector, reranker }: Wanted,
     { top_k, fusion, per_document: perDocument, filter }: SearchOptions,
     retrievers: readonly Retriever[],
-  ): SearchHit[] {
+  ): { readonly hits: SearchHit[]; readonly notes: readonly RankingNote[] } {
     const topK = Math.max(top_k ?? this.#config.default_top_k, reranker?.config.candidates ?? 0);
     const request = { query, topK, retrievers, fusion, perDocument, filter };
     const model = this.#config.embeddings?.model;
-    if (vector !== undefined && model !== undefined) {
-      return retrieve(parts, { ...request, dense: { model, query: vector } }).map(toHit);
-    }
-    return retrieve(parts, request).map(toHit);
+    const isDense = vector !== undefined && model !== undefined;
+    const { chunks, notes } = retrieve(parts, isDense ? { ...request, dense: { model, query: vector } } : request);
+    return { hits: chunks.map(toHit), notes };
   }
 
   /** Has the best read again, and leaves as many as are wanted. */
@@ -164,8 +171,14 @@ export class SearchTools {
     return chosen;
   }
 
-  async #embed(queries: readonly string[], retrievers: readonly Retriever[]): Promise<Float32Array[]> {
+  async #embed(
+    queries: readonly string[],
+    retrievers: readonly Retriever[],
+    turn?: SearchTurn,
+  ): Promise<Float32Array[]> {
     if (this.#embedder === undefined || !retrievers.includes("dense")) return [];
+    // Nobody waits for a search that waits for an endpoint; what it does afterwards, it does at once.
+    turn?.end();
     const { query_prefix: prefix } = this.#embedder.config;
     return this.#embedder.embed(queries.map((query) => prefix + query));
   }
@@ -199,6 +212,15 @@ interface Wanted {
   readonly query: string;
   readonly vector: Float32Array | undefined;
   readonly reranker: Reranker | undefined;
+}
+
+/** The rankings that truly ranked, and a word on each that did not or not as usual. */
+function tellRankings(chosen: readonly Retriever[], notes: readonly RankingNote[]) {
+  const told = new Map(notes.map(({ retriever, note }) => [retriever, note]));
+  return {
+    retrievers: chosen.filter((name) => !notes.some(({ retriever, leftOut }) => leftOut && retriever === name)),
+    ...(told.size > 0 && { notes: [...told].map(([retriever, note]) => ({ retriever, note })) }),
+  };
 }
 
 /** The chunks as one text, as the known implementation joins them. */

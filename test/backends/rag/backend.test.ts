@@ -97,6 +97,37 @@ it("answers several queries in their order, and tells which could not be answere
   expect(await call("rag:search", { query: "x", collection: "nowhere" })).toMatchObject({ failed: "unknown_name" });
 });
 
+it("names the rankings that truly ranked, and says why another did not", async () => {
+  const { server } = await openServer();
+  const call = as(server, "w1");
+  const few = [
+    { retriever: "feedback", note: expect.stringContaining("it ranks as bm25 does") },
+    { retriever: "lsa", note: expect.stringContaining("it is learned from 200 chunks of one collection on") },
+  ];
+  await call("rag:index", { documents: METALS });
+  expect(await call("rag:search", { query: "rust" })).toMatchObject({ retrievers: ["bm25", "feedback"], notes: few });
+  const lsa = { retrievers: ["lsa"] };
+  expect(await call("rag:search", { query: "rust", ...lsa })).toMatchObject({
+    retrievers: [],
+    results: [],
+    notes: [{}],
+  });
+  const batch = await call("rag:batch_search", { queries: ["rust", "copper"] });
+  expect(batch).toMatchObject({ retrievers: ["bm25", "feedback"], notes: few });
+  const ready = async () => (await call("rag:collections")).collections[0].own.retrievers;
+  expect(await ready()).toEqual(["bm25"]);
+  // Words that several of them share: without there is nothing to learn.
+  const wordsOf = (at: number) => Array.from({ length: 12 }, (_, word) => `word${(at * 7 + word * 13) % 450}`);
+  const documents = Array.from({ length: 240 }, (_, at) => ({ id: `d${at}`, text: wordsOf(at).join(" ") }));
+  await call("rag:index", { documents });
+  // It is learned after the documents were written.
+  await expect.poll(ready).toEqual(["bm25", "feedback", "lsa"]);
+  const learned = await call("rag:search", { query: "word7 word20" });
+  expect(learned).toMatchObject({ retrievers: ["bm25", "feedback", "lsa"] });
+  expect(learned).not.toHaveProperty("notes");
+  expect((await call("rag:search", { query: "word7", ...lsa })).results).not.toHaveLength(0);
+});
+
 it("takes any text as a query (FTS syntax, quotes, nothing but punctuation)", async () => {
   const { server } = await openServer();
   const call = as(server, "w1");

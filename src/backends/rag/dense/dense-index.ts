@@ -51,6 +51,11 @@ export class DenseIndex {
     return row && toFloats(row.vector);
   }
 
+  /** Whether anything was embedded by a model. */
+  hasAny(model: string): boolean {
+    return this.#statements.get("SELECT 1 FROM vectors WHERE model = ? LIMIT 1", model) !== undefined;
+  }
+
   has(model: string, digest: Uint8Array): boolean {
     return this.#statements.get("SELECT 1 FROM vectors WHERE model = ? AND digest = ?", model, digest) !== undefined;
   }

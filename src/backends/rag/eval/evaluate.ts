@@ -39,8 +39,10 @@ export function evaluate(
   for (const [id, grades] of judgements) {
     const query = queries.get(id);
     if (query === undefined) continue;
-    const found = readSources([{ name: "eval", shared: index, own: undefined }], (parts) =>
-      retrieve(parts, { query, topK: DEPTH, retrievers, fusion, perDocument: true, filter: undefined }),
+    const found = readSources(
+      [{ name: "eval", shared: index, own: undefined }],
+      (parts) =>
+        retrieve(parts, { query, topK: DEPTH, retrievers, fusion, perDocument: true, filter: undefined }).chunks,
     );
     const ranking = found.map(({ document }) => document.id);
     scores.push(scoreRanking(ranking, grades));

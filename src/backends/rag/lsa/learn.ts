@@ -8,6 +8,8 @@ import { countChunksOfTerms, walkPostings } from "./walk-terms.ts";
 
 /** Directions; in whole sixteens, as many as are multiplied at once. */
 const RANK = 192;
+/** Terms without which there is too little to learn from. */
+export const MIN_TERMS = 2 * RANK;
 const MAX_TERMS = 30_000;
 /** Chunks that are learned from; of more, an even selection. */
 const MAX_SAMPLE = 20_000;
@@ -20,7 +22,7 @@ export async function learnModel(
 ): Promise<Omit<SemanticModel, "model"> | undefined> {
   const chunks = segments.reduce((sum, { chunks: living }) => sum + living, 0);
   const vocabulary = await chooseTerms(statements, segments, chunks, slice);
-  if (vocabulary.length < 2 * RANK) return undefined;
+  if (vocabulary.length < MIN_TERMS) return undefined;
   const weights = Float32Array.from(vocabulary, ([, frequency]) => Math.log((chunks + 1) / frequency));
   const terms = new Map(vocabulary.map(([term], index) => [term, index]));
   const matrix = await buildMatrix(statements, segments, { terms, weights, chunks }, slice);

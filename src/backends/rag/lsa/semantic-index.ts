@@ -49,6 +49,12 @@ export class SemanticIndex {
     return this.#model;
   }
 
+  /** Whether a segment's chunks can be ranked by it now. */
+  ranks({ segment, ids }: Segment): boolean {
+    const model = this.model();
+    return model !== undefined && (this.#vectors.has(segment) || this.#isMade(model, segment, ids.length));
+  }
+
   /** The vectors of a segment's chunks; `undefined` while they are not made. */
   vectors({ model, rank }: SemanticModel, { segment, ids }: Segment): ByteVectors | undefined {
     const known = this.#vectors.get(segment);

@@ -5,6 +5,8 @@ import { widenQuery } from "../ranking/feedback.ts";
 import { fuse, type FusedHit, type Fusion, type RankedList } from "../ranking/fuse.ts";
 import { analyze, countTerms } from "../text/analyze.ts";
 import type { DocumentRow } from "../index/reader.ts";
+import { MIN_TERMS } from "../lsa/learn.ts";
+import { SEMANTIC_CHUNKS } from "../lsa/semantic-index.ts";
 import { foldQuery } from "../lsa/semantic-model.ts";
 import { rankByVectors } from "../ranking/vectors.ts";
 import type { SourcePart } from "./sources.ts";
@@ -44,6 +46,20 @@ export interface FoundChunk {
   text(): string;
 }
 
+/** What a ranking asked for came to otherwise than usual. */
+export interface RankingNote {
+  readonly retriever: Retriever;
+  /** Whether it ranked nothing at all, for want of what it ranks by. */
+  readonly leftOut: boolean;
+  readonly note: string;
+}
+
+/** What a search found, and by what. */
+export interface Retrieval {
+  readonly chunks: FoundChunk[];
+  readonly notes: readonly RankingNote[];
+}
+
 /** How much each counts when several are put together: what is built in is weaker at meanings than at words. */
 const WEIGHTS: Readonly<Record<Retriever, number>> = { bm25: 1, feedback: 1, lsa: 0.3, dense: 1 };
 /** Feedback has half of its weight from the query's own words: beside it they only keep it from drifting away. */
@@ -54,17 +70,20 @@ const MIN_CANDIDATES = 100;
 /** How many of the best by bytes are compared exactly. */
 const RESCORED = 200;
 /** Feedback learns nothing from a handful of chunks. */
-const MIN_FEEDBACK_CHUNKS = 50;
+export const MIN_FEEDBACK_CHUNKS = 50;
 
 /** Searches the parts for a query; synchronous, so that it sees one state of them. */
-export function retrieve(parts: readonly SourcePart[], request: SearchRequest): FoundChunk[] {
+export function retrieve(parts: readonly SourcePart[], request: SearchRequest): Retrieval {
   const { topK, retrievers, perDocument, filter } = request;
   // What is left out afterwards must not leave too few.
   const isSelective = filter !== undefined && Object.keys(filter).length > 0;
   const candidates = isSelective ? Number.MAX_SAFE_INTEGER : Math.max(MIN_CANDIDATES, perDocument ? topK * 4 : topK);
   const query = new Query(request.query, parts, candidates);
+  const notes: RankingNote[] = [];
   const lists = retrievers.map((retriever): RankedList => {
-    const hits = rank(parts, retriever, { query, dense: request.dense }, candidates);
+    const note = noteOn(parts, retriever, request.dense);
+    if (note !== undefined) notes.push(note);
+    const hits = note?.leftOut === true ? [] : rank(parts, retriever, { query, dense: request.dense }, candidates);
     return { retriever, weight: weightOf(retriever, retrievers), hits };
   });
   const fused = fuse(lists, candidates, request.fusion);
@@ -79,7 +98,43 @@ export function retrieve(parts: readonly SourcePart[], request: SearchRequest): 
     seen.add(key);
     found.push(chunk);
   }
-  return found;
+  return { chunks: found, notes };
+}
+
+/** What there is to say of a ranking before it ranks. */
+function noteOn(
+  parts: readonly SourcePart[],
+  retriever: Retriever,
+  dense: SearchRequest["dense"],
+): RankingNote | undefined {
+  const chunks = countChunks(parts);
+  if (retriever === "feedback" && chunks < MIN_FEEDBACK_CHUNKS) {
+    const note = `it learns from ${MIN_FEEDBACK_CHUNKS} chunks on, and there are ${chunks}: it ranks as bm25 does`;
+    return { retriever, leftOut: false, note };
+  }
+  if (retriever === "lsa" && !parts.some(({ semantic, view }) => semantic.ranks(view))) {
+    return { retriever, leftOut: true, note: whyNotLearned(parts) };
+  }
+  if (retriever === "dense" && !parts.some((part) => dense !== undefined && part.dense.hasAny(dense.model))) {
+    const model = dense === undefined ? "the model" : dense.model;
+    return { retriever, leftOut: true, note: `nothing that is searched has been embedded by ${model} yet` };
+  }
+  return undefined;
+}
+
+function whyNotLearned(parts: readonly SourcePart[]): string {
+  const { min, max } = SEMANTIC_CHUNKS;
+  // Each index learns from its own chunks alone.
+  const indexes = [...new Set(parts.map(({ semantic }) => semantic))];
+  const counts = indexes.map((one) => countChunks(parts.filter(({ semantic }) => semantic === one)));
+  const most = Math.max(0, ...counts);
+  if (most < min) return `it is learned from ${min} chunks of one collection on, and there are ${most}`;
+  if (most > max) return `it is learned from up to ${max} chunks`;
+  return `it is not learned: that is done after what was written, from at least ${MIN_TERMS} words that several chunks have`;
+}
+
+function countChunks(parts: readonly SourcePart[]): number {
+  return parts.reduce((sum, { view }) => sum + view.chunks, 0);
 }
 
 function weightOf(retriever: Retriever, beside: readonly Retriever[]): number {
@@ -113,7 +168,7 @@ class Query {
 
   #widen(): WeightedTerms {
     const parts = this.#parts;
-    if (parts.reduce((sum, { view }) => sum + view.chunks, 0) < MIN_FEEDBACK_CHUNKS) return this.terms;
+    if (countChunks(parts) < MIN_FEEDBACK_CHUNKS) return this.terms;
     return widenQuery(parts, this.terms, this.byTerms, (hit) => {
       const { document, heading, text } = readHit(parts, { ...hit, ranks: {} });
       return analyze(toSearchedText(document.title, heading, text()));
