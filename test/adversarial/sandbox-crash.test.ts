@@ -7,7 +7,7 @@ import { startCodeServer } from "../kit/code-server.ts";
 
 const TIMEOUT_MS = 180_000;
 const SESSIONS = 12;
-const { local } = await createRuntimeSelector().status(AbortSignal.timeout(15_000));
+const { local } = await createRuntimeSelector().status(AbortSignal.timeout(60_000));
 const why = local?.available === true ? "" : ` (skipped: ${local?.reason})`;
 
 async function folderOf(name: string): Promise<string> {

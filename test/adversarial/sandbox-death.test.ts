@@ -29,7 +29,7 @@ async function serve(runtime: SandboxRuntime, clock?: ManualClock): Promise<Test
   const backends = [new CodeBackend({ config: { runtime: runtime.name }, runtimes })];
   const server = await testServer({
     backends,
-    runtimes: () => runtimes.status(AbortSignal.timeout(10_000)),
+    runtimes: () => runtimes.status(AbortSignal.timeout(60_000)),
     ...(clock !== undefined && { clock }),
   });
   onTestFinished(() => server[Symbol.asyncDispose]());

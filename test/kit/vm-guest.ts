@@ -16,6 +16,8 @@ export function vmGuestConfig(more: Partial<QemuConfig> = {}): QemuConfig {
     kernel_arguments: "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off",
     guest_cwd: "/workspace",
     guest_environment: {},
+    // Emulated, it takes a busy machine a minute.
+    boot_timeout_ms: 110_000,
     ...more,
   });
 }

@@ -13,7 +13,7 @@ import { filesPath } from "../kit/box-server.ts";
 import { tarOf } from "../kit/tar-archive.ts";
 import { type TestServer, testServer } from "../kit/test-server.ts";
 
-const status = await new LocalRuntime().check(AbortSignal.timeout(10_000));
+const status = await new LocalRuntime().check(AbortSignal.timeout(60_000));
 const why = status.available ? "" : `: skipped, local sandboxes cannot run here (${status.reason})`;
 
 describe.skipIf(!status.available)(`the doors to a real sandbox${why}`, () => {

@@ -6,7 +6,7 @@ import { createRuntimeSelector } from "../../src/runtimes/selector.ts";
 import { type TestServer, testServer } from "../kit/test-server.ts";
 
 const runtime = new LocalRuntime();
-const status = await runtime.check(AbortSignal.timeout(10_000));
+const status = await runtime.check(AbortSignal.timeout(60_000));
 const reason = !status.available
   ? status.reason
   : runtime.abilities?.includes("connect") === true

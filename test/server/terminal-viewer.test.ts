@@ -7,7 +7,7 @@ import { LocalRuntime } from "../../src/runtimes/local/runtime.ts";
 import { browserLacking, openBrowser } from "../kit/browser.ts";
 import { startCodeServer } from "../kit/code-server.ts";
 
-const { available, reason } = await new LocalRuntime().check(AbortSignal.timeout(20_000));
+const { available, reason } = await new LocalRuntime().check(AbortSignal.timeout(60_000));
 const lacking = browserLacking ?? (available ? undefined : reason);
 if (lacking !== undefined) console.warn(`skipped: a terminal's viewer in a browser; ${lacking}`);
 

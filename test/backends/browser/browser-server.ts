@@ -12,7 +12,7 @@ import { recordingLogger } from "../../kit/recording-logger.ts";
 import { testServer } from "../../kit/test-server.ts";
 
 const local = createRuntimeSelector({ order: ["local"] });
-const { local: status } = await local.status(AbortSignal.timeout(20_000));
+const { local: status } = await local.status(AbortSignal.timeout(60_000));
 
 /** Why there can be no browser in a sandbox on this machine's own programs; nothing where there can. */
 export const sandboxedBrowserLacking = status?.available === true ? browserLacking : `local: ${status?.reason}`;

@@ -11,7 +11,7 @@ async function openHostile() {
   onTestFinished(() => void server.close());
   const accepted = new Promise<WebSocket>((resolve) => void server.once("connection", resolve));
   const { port } = server.address() as AddressInfo; // it listens
-  const transport = await openTransport(connect(port, "127.0.0.1"), "/devtools", AbortSignal.timeout(10_000));
+  const transport = await openTransport(connect(port, "127.0.0.1"), "/devtools", AbortSignal.timeout(60_000));
   const closed = new Promise<void>((resolve) => (transport.onclose = resolve));
   return { transport, closed, hostile: await accepted };
 }

@@ -76,11 +76,12 @@ async function openTampered(tamper: Tamper) {
     server.close();
   });
   const files = { stat: async () => null, read: async () => new Uint8Array() };
-  const options = { width: 800, height: 600, maxTabs: 4, timeoutMs: 3_000 };
+  const options = { width: 800, height: 600, maxTabs: 4, timeoutMs: 30_000 };
   const { port } = server.address() as AddressInfo; // it listens
   const open = () =>
-    thread.open(connect(port, "127.0.0.1"), { path: "/devtools", files, options }, AbortSignal.timeout(20_000));
-  const run = (tool: string, params: object = {}) => thread.run(tool, params, AbortSignal.timeout(1_000));
+    thread.open(connect(port, "127.0.0.1"), { path: "/devtools", files, options }, AbortSignal.timeout(60_000));
+  const run = (tool: string, params: object = {}, withinMs = 60_000) =>
+    thread.run(tool, params, AbortSignal.timeout(withinMs));
   return { thread, logger, open, run };
 }
 
@@ -158,7 +159,7 @@ describe.skipIf(browserLacking !== undefined)("a hostile browser", () => {
       ] as const) {
         // oxlint-disable-next-line no-await-in-loop -- one browser
         await settle(
-          tampered.run(tool, { ...params, timeout_ms: 300, wait_until: "load", max_elements: 50, max_depth: 9 }),
+          tampered.run(tool, { ...params, timeout_ms: 300, wait_until: "load", max_elements: 50, max_depth: 9 }, 1_000),
         );
       }
       tampered.thread.close();

@@ -7,7 +7,7 @@ import { createRuntimeSelector } from "../../../src/runtimes/selector.ts";
 import { testServer } from "../../kit/test-server.ts";
 import { TtydClient } from "../../kit/ttyd-client.ts";
 
-const { local } = await createRuntimeSelector().status(AbortSignal.timeout(15_000));
+const { local } = await createRuntimeSelector().status(AbortSignal.timeout(60_000));
 const why = local?.available === true ? "" : ` (skipped: ${local?.reason})`;
 /** For what a real shell does on a machine that does much else. */
 const POLL = { timeout: 60_000 };

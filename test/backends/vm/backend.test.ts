@@ -13,7 +13,7 @@ const KNOWN =
 const lacking = await lackingForDesktops();
 if (lacking !== undefined) console.warn(`skipped: the vm backend on a real display; ${lacking}`);
 const quiet: Logger = { debug() {}, info() {}, warn() {}, error() {}, child: () => quiet };
-const lifecycle = { resource: "vm", logger: quiet, signal: AbortSignal.timeout(50_000) };
+const lifecycle = { resource: "vm", logger: quiet, signal: new AbortController().signal };
 
 async function openSession(sessionConfig: Record<string, unknown> = {}) {
   const backend = new VmBackend({ config: { quiet_ms: 50, settle_ms: 500 }, runtimes: localRuntimes });

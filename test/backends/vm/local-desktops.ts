@@ -7,5 +7,5 @@ export const localProvider = new SandboxDesktopProvider({ selector: localRuntime
 
 /** Why there can be no desktop on this machine's own programs; nothing where there can. */
 export function lackingForDesktops(): Promise<string | undefined> {
-  return localProvider.check(AbortSignal.timeout(20_000));
+  return localProvider.check(AbortSignal.timeout(60_000));
 }

@@ -11,7 +11,7 @@ const { signal } = new AbortController();
 
 async function openDesktop() {
   const spec = { width: 800, height: 600, dpi: 96, sandbox: {} };
-  const desktop = await Desktop.open(localProvider, spec, { clock: systemClock }, AbortSignal.timeout(40_000));
+  const desktop = await Desktop.open(localProvider, spec, { clock: systemClock }, signal);
   onTestFinished(() => desktop.close());
   const perform = (action: ActionInput) => desktop.operator.perform(Action.parse(action), signal);
   const run = async (...command: string[]) => {

@@ -9,7 +9,7 @@ import { recordingLogger } from "../../../kit/recording-logger.ts";
 
 const lacking = await lackingForDesktops();
 if (lacking !== undefined) console.warn(`skipped: desktops of the local runtime; ${lacking}`);
-const lifecycle = { resource: "vm", logger: recordingLogger(), signal: AbortSignal.timeout(50_000) };
+const lifecycle = { resource: "vm", logger: recordingLogger(), signal: new AbortController().signal };
 const { signal } = lifecycle;
 
 function open(config: object, sessionConfig: Record<string, unknown> = {}) {
