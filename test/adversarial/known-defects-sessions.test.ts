@@ -81,6 +81,8 @@ describe("known defects of sessions", () => {
     await Promise.all([slow.gates.initialize.arrived(), slow.gates.cleanup.arrived()]);
 
     expect((await server.post("/execute", { worker_id: "w2", action: "quick:incr" })).status).toBe(200);
+    // Its temporary session is cleaned up beside the other's slow cleanup.
+    await expect.poll(() => quick.cleaned.length).toBe(1);
     const others = await Promise.all([
       server.post("/api/v1/session/list", { worker_id: "w1" }),
       server.post("/api/v1/session/refresh", { worker_id: "w2" }),
@@ -109,6 +111,30 @@ describe("known defects of sessions", () => {
     expect((await server.post("/execute", { worker_id: "w3", action: "counter:incr" })).body.data.value).toBe(1);
     slow.open();
     expect((await creating).status).toBe(200);
+  });
+
+  it("D3: E06: a slow cleanup of one worker's holds up no create, no call and no cleanup of another's on the same backend", async () => {
+    const backend = new CounterBackend();
+    const [slow, cleaning] = [new Gate(), new Gate()];
+    backend.onCleanup = async ({ workerId }) => {
+      if (workerId !== "w1") return;
+      cleaning.arrive();
+      await slow.passed;
+    };
+    await using server = await testServer({ backends: [backend] });
+    for (const worker_id of ["w1", "w2"]) await server.post("/api/v1/session/create", create({ worker_id }));
+    const destroying = server.post("/api/v1/session/destroy", create());
+    await cleaning.arrived();
+    expect((await server.post("/api/v1/session/destroy", create({ worker_id: "w2" }))).body.data.message).toBe(
+      "Session destroyed",
+    );
+    expect(backend.cleaned.map(({ workerId }) => workerId)).toEqual(["w2"]);
+    // The worker itself has a new one at once.
+    expect((await server.post("/api/v1/session/create", create())).body.data.session_status).toBe("active");
+    expect((await server.execute("counter:incr")).body.data.value).toBe(1);
+    expect((await server.post("/execute", { worker_id: "w3", action: "counter:incr" })).body.data.value).toBe(1);
+    slow.open();
+    expect((await destroying).status).toBe(200);
   });
 
   it("D3: a slow warmup of one backend holds up no other backend", async () => {
