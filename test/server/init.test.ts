@@ -36,7 +36,8 @@ describe("POST /api/v1/init/resource", () => {
       (await server.post("/api/v1/init/resource", { worker_id, resource_type: "counter", init_config })).body.data;
     const { session_id } = await initialize({ start: 5 });
     expect(await initialize({ start: 7 })).toMatchObject({ session_id, status: "exists", config_applied: false });
-    expect(await initialize()).toMatchObject({ session_id, status: "exists", config_applied: true });
+    for (const same of [undefined, { start: 5 }])
+      expect(await initialize(same)).toMatchObject({ session_id, status: "exists", config_applied: true });
   });
 
   it("answers 500 with code 4007 when the session cannot be made, and 422 for a wrong body", async () => {

@@ -39,6 +39,9 @@ describe("POST /api/v1/session/create", () => {
       config_applied: false,
     });
     expect((await server.execute("counter:get")).body.data.value).toBe(1);
+    // Sent again, as by a client that lost the answer: what it asks for is in force.
+    const { body: again } = await server.post("/api/v1/session/create", session({ session_config: { start: 1 } }));
+    expect(again.data).toMatchObject({ status: "exists", session_id: first.data.session_id, config_applied: true });
   });
 
   it("says of an existing session whether it has the name, ttl and project that are asked for, too", async () => {

@@ -2,6 +2,7 @@ import { type Outcome, ToolyardError } from "../../core/errors.ts";
 import { InitBatchRequest, InitFromConfigRequest, InitResourceRequest } from "../../core/protocol.ts";
 import type { CancelSource } from "../../engine/deadline.ts";
 import type { Engine } from "../../engine/engine.ts";
+import { isConfiguredAs } from "../../engine/session-config.ts";
 import type { Caller } from "../../engine/session-table.ts";
 import { demand } from "../auth/identity.ts";
 import { checkName, toCaller } from "../caller.ts";
@@ -111,7 +112,7 @@ async function initialize(
       session_id: record.id,
       session_status: record.state,
       error: null,
-      config_applied: !existed || Object.keys(config).length === 0,
+      config_applied: !existed || isConfiguredAs(record, config),
     },
   };
 }

@@ -7,6 +7,7 @@ import {
 } from "../../core/protocol.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { ResourceRouter } from "../../engine/router.ts";
+import { isConfiguredAs } from "../../engine/session-config.ts";
 import type { SessionRecord } from "../../engine/session-record.ts";
 import type { CreateRequest } from "../../engine/session-request.ts";
 import type { Caller } from "../../engine/session-table.ts";
@@ -220,11 +221,11 @@ function toProject(project: string | null | undefined): string | undefined {
   return typeof project === "string" ? checkName("project", project) : undefined;
 }
 
-/** Whether a session that was there already is as it is asked for; of a config that is not known, and so never said. */
+/** Whether a session that was there already is as it is asked for, such as by a create whose answer was lost. */
 function isInForce(record: SessionRecord, request: CreateRequest, times: SessionTimes): boolean {
   const { config, customName, ttlMs, autoExtend, project } = request;
   return (
-    Object.keys(config).length === 0 &&
+    isConfiguredAs(record, config) &&
     (customName ?? record.customName) === record.customName &&
     (ttlMs === undefined || times.toTtl(ttlMs) === record.ttlMs) &&
     (autoExtend ?? record.autoExtend) === record.autoExtend &&
