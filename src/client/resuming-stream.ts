@@ -53,6 +53,8 @@ export async function* readResuming(
 ): AsyncGenerator<SseMessage, void, undefined> {
   let request = plan.first;
   let lastEventId: string | undefined;
+  // Whether the server may have acted on a request, whatever becomes of those to go on.
+  let sent = false;
   for (let failures = 0; ; failures += 1) {
     let cause: unknown;
     const parser = new SseParser();
@@ -60,7 +62,10 @@ export async function* readResuming(
     try {
       for await (const bytes of openBytes(transport, request, {
         signal,
-        onOpen: (headers) => plan.onOpen?.(headers),
+        onOpen: (headers) => {
+          sent = true;
+          plan.onOpen?.(headers);
+        },
       })) {
         for (const message of parser.push(bytes)) {
           failures = 0;
@@ -75,11 +80,14 @@ export async function* readResuming(
       if (error instanceof PlainAnswer && !isPassing(error.answer)) throw error;
       if (error instanceof ProtocolError) throw error;
       cause = error;
+      sent ||= !(error instanceof PlainAnswer) && findConnectFailure(error) === undefined;
     }
     if (performance.now() - openedAt >= GOOD_MS) failures = 0;
     const unsent = lastEventId === undefined && findConnectFailure(cause) !== undefined;
     const next = unsent ? request : plan.resume(lastEventId);
-    if (next === undefined || failures >= maxRetries) throw toFinalError(cause, request, transport.baseUrl);
+    if (next === undefined || failures >= maxRetries) {
+      throw toFinalError(cause, request, transport.baseUrl, sent);
+    }
     request = next;
     // Workers that were cut together must not come back together.
     const delayMs = Math.min(retryDelayMs * 2 ** failures, LONGEST_DELAY_MS) * (0.5 + Math.random() / 2);
@@ -116,13 +124,16 @@ function isPassing({ status, body }: Answer): boolean {
   return (status === 429 || status === 503) && isEnvelope(body) && body.meta.retryable === true;
 }
 
-function toFinalError(cause: unknown, { method, path }: StreamRequest, baseUrl: string): Error {
+function toFinalError(cause: unknown, { method, path }: StreamRequest, baseUrl: string, sent: boolean): Error {
   if (cause instanceof PlainAnswer && isEnvelope(cause.answer.body)) {
     return toServerError(cause.answer.body, cause.answer.status);
   }
   const unreached = findConnectFailure(cause);
   const url = `${baseUrl}${path}`;
-  return unreached === undefined
-    ? new ConnectionError("interrupted", method, url, "the stream was cut, and could not be taken up again", cause)
-    : new ConnectionError("unreachable", method, url, `no connection (${unreached})`, cause);
+  if (unreached !== undefined && !sent) {
+    return new ConnectionError("unreachable", method, url, `no connection (${unreached})`, cause);
+  }
+  const why = unreached === undefined ? "" : ` (${unreached})`;
+  const reason = `the stream was cut, and could not be taken up again${why}`;
+  return new ConnectionError("interrupted", method, url, reason, cause);
 }

@@ -166,13 +166,23 @@ export class Transport {
     url: string,
     body: string | undefined,
   ): Promise<{ status: number; text: string }> {
+    // Whether an attempt before the last one may have reached the server.
+    let sent = false;
+    const send = async (input: string | URL | Request): Promise<Response> => {
+      try {
+        return await this.#send(input, body);
+      } catch (error) {
+        sent ||= findConnectFailure(error) === undefined;
+        throw error;
+      }
+    };
     try {
       const response = await this.#ky(url, {
         method: exchange.method,
         timeout: exchange.timeoutMs === false ? false : Math.min(exchange.timeoutMs, MAX_DELAY_MS),
         retry: this.#retry(exchange),
         headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...exchange.headers },
-        fetch: (input) => this.#send(input, body),
+        fetch: send,
         ...(exchange.signal === undefined ? {} : { signal: exchange.signal }),
       });
       return { status: response.status, text: await response.text() };
@@ -182,7 +192,7 @@ export class Transport {
         return { status: error.response.status, text: typeof data === "string" ? data : JSON.stringify(data ?? "") };
       }
       exchange.signal?.throwIfAborted();
-      throw toConnectionError(error, exchange, url);
+      throw toConnectionError(error, exchange, url, sent);
     }
   }
 
@@ -244,11 +254,16 @@ function toConnectionError(
   error: unknown,
   exchange: { readonly method: string; readonly timeoutMs: number | false },
   url: string,
+  sent = false,
 ): ConnectionError {
   if (isTimeoutError(error)) {
     return new ConnectionError("timeout", exchange.method, url, `no answer within ${exchange.timeoutMs} ms`, error);
   }
   const unreached = findConnectFailure(error);
+  if (unreached !== undefined && sent) {
+    const reason = `the connection ended before the answer, and no other could be made (${unreached})`;
+    return new ConnectionError("interrupted", exchange.method, url, reason, error);
+  }
   if (unreached !== undefined) {
     return new ConnectionError("unreachable", exchange.method, url, `no connection (${unreached})`, error);
   }

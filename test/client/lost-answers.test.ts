@@ -3,6 +3,7 @@ import { HttpServiceClient } from "../../src/client/http-client.ts";
 import { CounterBackend } from "../kit/counter-backend.ts";
 import { testServer } from "../kit/test-server.ts";
 import { startLossyProxy } from "./lossy-proxy.ts";
+import { type ScriptedServer, sendJson, startScriptedServer } from "./scripted-server.ts";
 
 test("D10: a tool whose answer is lost on the way ran once, and the caller is told that it may have run", async () => {
   await using server = await testServer({ backends: [new CounterBackend()] });
@@ -12,6 +13,41 @@ test("D10: a tool whose answer is lost on the way ran once, and the caller is to
   proxy.loseNextAnswer();
   await expect(client.call("counter:incr")).rejects.toMatchObject({ failure: "interrupted", mayHaveRun: true });
   await expect(client.call("counter:get")).resolves.toMatchObject({ ok: true, data: { value: 1 } });
+});
+
+test("D10: a call that was cut, and whose server is then gone, is told to have perhaps run", async () => {
+  let last: ScriptedServer | undefined;
+  await using server = await startScriptedServer((response, { path }) => {
+    if (path === "/health") return sendJson(response, { status: "healthy", features: ["idempotency"] });
+    // Nobody listens by the time that the call is sent again.
+    void last?.[Symbol.asyncDispose]();
+    response.destroy();
+  });
+  last = server;
+  const client = new HttpServiceClient({ baseUrl: server.url, workerId: "w1", retryDelayMs: 50 });
+  await client.health();
+  const error: unknown = await client.call("counter:incr").catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ name: "ConnectionError", failure: "interrupted", mayHaveRun: true });
+  expect(String(error)).toContain("ECONNREFUSED");
+});
+
+test("D10: a streamed call whose server is gone after its first event is told to have perhaps run", async () => {
+  let last: ScriptedServer | undefined;
+  await using server = await startScriptedServer((response) => {
+    response.writeHead(200, { "content-type": "text/event-stream", "toolyard-call-id": "c1" });
+    response.write('id: c1:1\nevent: call.started\ndata: {"call_id":"c1","trace_id":"t","action":"counter:incr"}\n\n');
+    setImmediate(() => {
+      void last?.[Symbol.asyncDispose]();
+      response.destroy();
+    });
+  });
+  last = server;
+  const client = new HttpServiceClient({ baseUrl: server.url, workerId: "w1", retryDelayMs: 50 });
+  const read = async () => {
+    for await (const event of client.streamUntyped("counter:incr", {}, { onDisconnect: "detach" }))
+      expect(event.type).toBe("call.started");
+  };
+  await expect(read()).rejects.toMatchObject({ name: "ConnectionError", failure: "interrupted", mayHaveRun: true });
 });
 
 test("a list or a heartbeat whose answer is lost is asked for again unnoticed", async () => {

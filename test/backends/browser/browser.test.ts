@@ -123,6 +123,10 @@ describe.skipIf(sandboxedBrowserLacking !== undefined)("a browser", () => {
     expect((await call("evaluate", { selector: "h1", expression: "(element) => element.textContent" })).value).toBe(
       "Order",
     );
+    for (const expression of ["[1n]", "Symbol('s')", "const a = {}; a.a = a; a", "window"]) {
+      const { error, message } = await fail("evaluate", { expression });
+      expect([error, message]).toEqual(["execution_error", expect.stringContaining("JSON")]);
+    }
     expect(await fail("evaluate", { expression: "missing.thing" })).toMatchObject({
       error: "execution_error",
       outcome: "tool_error",

@@ -91,10 +91,13 @@ export class ReadingTools {
   async evaluate(params: Input<typeof EvaluateParams>, context: BrowserContext) {
     return inTab(context, params, async (step) => {
       const element = await elementOf(params, step);
-      const value =
+      const read =
         element === undefined
-          ? await evaluate(step, params.expression)
-          : await element.call(`function () { return (${params.expression}).call(undefined, this); }`);
+          ? evaluate(step, params.expression)
+          : element.call(`function () { return (${params.expression}).call(undefined, this); }`);
+      const value = await read.catch((error: unknown) => {
+        throw toValueError(error);
+      });
       return { ...(await stateOf(step.tab)), value: value ?? null };
     });
   }
@@ -174,6 +177,16 @@ const UNSERIALIZABLE: ReadonlyMap<string, number> = new Map([
   ["-Infinity", Number.NEGATIVE_INFINITY],
   ["-0", -0],
 ]);
+
+/** Chromium gives back no value with a symbol, a bigint or itself in it, nor a window. */
+function toValueError(error: unknown): unknown {
+  const reason = error instanceof Error ? /by value|reference chain is too long/.exec(error.message)?.[0] : undefined;
+  if (reason === undefined) return error;
+  return new ToolyardError("execution_error", "the expression's value cannot be told as JSON", {
+    suggestion: "End the expression with text, numbers, or lists and plain objects of them.",
+    cause: error,
+  });
+}
 
 /** Chromium makes no picture of what is too large for it, and says nothing better than that it failed. */
 function toPictureError(error: unknown): unknown {
