@@ -62,7 +62,8 @@ import { test } from "${runner}";
 
 const configPath = fileURLToPath(new URL("../configs/${name}.json", import.meta.url));
 
-test("${name} keeps what it is told for the length of a session", async () => {
+// A server starts for it, which takes a busy machine longer than the few seconds that test runners give.
+test("${name} keeps what it is told for the length of a session", { timeout: 60_000 }, async () => {
   const sandbox = await Sandbox.open({ configPath });
   try {
     await sandbox.createSession("${name}");
