@@ -104,16 +104,17 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const cors = new Cors(options.cors ?? defaultCors, allowedOrigins);
   const served = [...routes, ...docsRoutes(routes, engine.catalog, options.info)];
   const front = new Front({ routes: served, guard, door: security.door, logger });
+  const crossings = new CrossingWatch((id) => engine.tenantOf(id), security.audit);
   const runner = new RouteRunner({
     streams: security.streams,
-    crossings: new CrossingWatch((id) => engine.tenantOf(id), security.audit),
+    crossings,
     limits: options.http,
     logger,
   });
   const straight = new StraightRoutes({ routes: served, runner, front });
   const fetch = createApp({ routes: served, runner, front, guard, cors, logger });
   const origin = options.portsOrigin === undefined ? undefined : new PortsOrigin(options.portsOrigin);
-  const doors = { ...security, guard, clients, limits: options.http, logger };
+  const doors = { ...security, guard, clients, crossings, limits: options.http, logger };
   const plane = createDataPlane({ ...doors, engine, planes, origin });
   // Before the port opens, so that nobody meets a server that does not know yet what it had.
   await engine.recover();

@@ -115,6 +115,9 @@ describe("an exposed port", () => {
     expect(foreign.status).toBe(404);
     const blank = (text: string, id: string) => text.replaceAll(id, "ID").replace(/"trace_id":"[^"]*"/, "");
     expect(blank(foreign.text, body.data.session_id)).toBe(blank((await visit(theirs.key, unknown)).text, unknown));
+    const { entries } = (await ours.get("/api/v1/audit")).body.data;
+    const data = { operation: "ports:visit", id: body.data.session_id, owner: "default" };
+    expect(entries).toContainEqual(expect.objectContaining({ action: "tenant.crossing", tenant: "other", data }));
   });
 
   it("keeps Toolyard's credentials and other services' cookies from the sandbox", async () => {

@@ -297,6 +297,12 @@ describe("keys and tickets", () => {
     const bearer = ({ key }: { readonly key: string }) => ({ headers: { authorization: `Bearer ${key}` } });
     await expect(TtydClient.open(url)).rejects.toThrow("refused with 401");
     await expect(TtydClient.open(url, bearer(other))).rejects.toThrow("refused with 404");
+    await expect(TtydClient.open(`${url}0`, bearer(other))).rejects.toThrow("refused with 404");
+    const { entries } = (await full.get("/api/v1/audit")).body.data;
+    const crossings = entries.filter((entry: { action: string }) => entry.action === "tenant.crossing");
+    expect(crossings).toMatchObject([
+      { tenant: "other", outcome: "refused", data: { id: sessionId, owner: "default" } },
+    ]);
     const readers = await TtydClient.open(url, bearer(reader));
     const ticketOf = async (more: object) =>
       (await full.post("/api/v1/tickets", { purpose: sessionId, ...more })).body.data.ticket;

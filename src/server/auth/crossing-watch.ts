@@ -21,7 +21,7 @@ export class CrossingWatch {
   }
 
   /** Looks at a request that was refused, once its answer is made. */
-  observe({ tenant, keyId }: Identity, { operation }: AnyRoute, body: unknown): void {
+  observe({ tenant, keyId }: Identity, { operation }: Pick<AnyRoute, "operation">, body: unknown): void {
     for (const id of namedIn(body)) {
       const owner = this.#ownerOf(id);
       if (owner === undefined || owner === tenant) continue;

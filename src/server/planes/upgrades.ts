@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { Logger } from "../../core/context.ts";
 import { ToolyardError } from "../../core/errors.ts";
 import { checkAccess } from "../auth/access.ts";
+import type { CrossingWatch } from "../auth/crossing-watch.ts";
 import type { Doorkeeper } from "../auth/doorkeeper.ts";
 import type { OpenStreams } from "../auth/open-streams.ts";
 import type { HostGuard } from "../guard.ts";
@@ -15,6 +16,7 @@ export interface UpgradesOptions {
   readonly guard: HostGuard;
   readonly door: Doorkeeper;
   readonly streams: OpenStreams;
+  readonly crossings: CrossingWatch;
   readonly logger: Logger;
 }
 
@@ -42,7 +44,7 @@ export class Upgrades {
   }
 
   async #open(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const { guard, door, streams } = this.#options;
+    const { guard, door, streams, crossings } = this.#options;
     const refusal = guard.check(incoming);
     if (refusal !== undefined) throw refusal;
     const { url = "/" } = incoming;
@@ -54,7 +56,12 @@ export class Upgrades {
     if (socket.destroyed) return;
     streams.track(identity, socket);
     const query = new URLSearchParams(url.slice(place.length));
-    await found.value.open({ incoming, socket, head, path: found.names, query, identity });
+    try {
+      await found.value.open({ incoming, socket, head, path: found.names, query, identity });
+    } catch (error) {
+      crossings.observe(identity, found.value, found.names);
+      throw error;
+    }
   }
 
   #toKnown(error: unknown, incoming: IncomingMessage): ToolyardError {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Logger } from "../../../core/context.ts";
 import { ToolyardError } from "../../../core/errors.ts";
+import type { CrossingWatch } from "../../auth/crossing-watch.ts";
 import type { OpenStreams } from "../../auth/open-streams.ts";
 import type { HttpLimits } from "../../http-limits.ts";
 import { refusal } from "../../refusal.ts";
@@ -13,6 +14,7 @@ import { proxyWebSocket } from "./port-websocket.ts";
 
 export interface PortsPlaneOptions extends PortDoorOptions {
   readonly streams: OpenStreams;
+  readonly crossings: CrossingWatch;
   readonly clients: StreamClients;
   readonly limits: HttpLimits;
   readonly logger: Logger;
@@ -64,12 +66,16 @@ export class PortsPlane {
     outgoing: ServerResponse | Duplex,
     run: (visit: Awaited<ReturnType<PortDoor["admit"]>>) => Promise<void>,
   ): Promise<void> {
-    const { streams, clients } = this.#options;
+    const { streams, clients, crossings } = this.#options;
     const visit = await this.#door.admit(incoming);
     if (visit.identity !== undefined) streams.track(visit.identity, outgoing);
     const leave = clients.enter();
     try {
       await run(visit);
+    } catch (error) {
+      const named = { session_id: visit.sessionId };
+      if (visit.identity !== undefined) crossings.observe(visit.identity, { operation: "ports:visit" }, named);
+      throw error;
     } finally {
       leave();
     }
