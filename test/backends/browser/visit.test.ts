@@ -11,16 +11,17 @@ const PAGES: Readonly<Record<string, string>> = {
   "/leak": `<title>Leak</title><p id="told">nothing</p><iframe src="http://10.0.0.1/"></iframe><script>
     const ask = (url) => fetch(url).then((answer) => answer.text(), () => "refused");
     window.stop; Promise.all(["http://169.254.169.254/latest/", "http://[::ffff:10.0.0.1]/", "http://rebind.test/"].map(ask))
-      .then((all) => (told.textContent = "told " + all.join("|").slice(0, 300)));
+      .then((all) => { told.textContent = "told " + all.join("|").slice(0, 300); fetch("/told"); });
     </script><img src="/slow">`,
-  "/go": `<title>Go</title><script>location.replace("http://169.254.169.254/latest/")</script><img src="/slow">`,
+  "/go": `<title>Go</title><script>location.replace("http://169.254.169.254/latest/")</script><img src="/never">`,
   "/robots.txt": "User-agent: *\nDisallow: /private\n",
   "/private": "<p>private</p>",
 };
 
-/** A site whose `/slow` keeps a page loading until what it asks for has been answered. */
-const openShop = () =>
-  openSite(({ url = "/" }, response: ServerResponse) => {
+/** A site whose `/slow` keeps a page loading until that has `/told` that what it asked for was answered; `/never` does for good. */
+const openShop = () => {
+  const told = Promise.withResolvers<void>();
+  return openSite(({ url = "/" }, response: ServerResponse) => {
     if (url.startsWith("/jump")) {
       const location = decodeURIComponent(url.slice("/jump?".length));
       return void response.writeHead(302, { location }).end();
@@ -28,9 +29,12 @@ const openShop = () =>
     const page = PAGES[url];
     const type = url === "/robots.txt" ? "text/plain" : "text/html";
     const send = () => response.writeHead(page === undefined ? 404 : 200, { "content-type": type }).end(page);
-    if (url === "/slow") setTimeout(send, 300);
+    if (url === "/never") return;
+    if (url === "/told") told.resolve();
+    if (url === "/slow") void told.promise.then(send);
     else send();
   });
+};
 
 interface VisitorOptions {
   readonly robots?: "ignore";
