@@ -29,10 +29,12 @@ describe("known defects of calls", () => {
       return {};
     };
     await using server = await testServer({ backends: [probe], limits: { loopLagMs: 50 } });
-    await server.execute("probe:probe");
-    await expect
-      .poll(async () => (await server.get("/ready")).body["event_loop"].last_block?.tools)
-      .toEqual(["probe:probe"]);
+    // A busy machine holds the loop by itself, too: the last time may be one by no tool.
+    const named = async () => {
+      await server.execute("probe:probe");
+      return (await server.get("/ready")).body["event_loop"].last_block?.tools;
+    };
+    await expect.poll(named).toEqual(["probe:probe"]);
   });
 
   it("D11: a client that goes away cancels its call, and the temporary session is cleaned", async () => {
