@@ -21,6 +21,8 @@ export interface DuckDb extends Disposable {
   all(sql: string): Promise<Cell[][]>;
   /** @throws ToolyardError `invalid_input`, `business_failure` with the engine's words. */
   readRows(sql: string, limits: RowLimits): Promise<CollectedRows>;
+  /** Goes on with a new connection, which has nothing of the one before, and which this signal interrupts. */
+  renew(signal: AbortSignal): Promise<void>;
 }
 
 /**
@@ -35,11 +37,15 @@ export async function openDuckDb(options: DuckDbOptions, signal: AbortSignal): P
   const instance = await told(() =>
     path === undefined ? DuckDBInstance.create(":memory:") : DuckDBInstance.create(path, { access_mode: "READ_ONLY" }),
   );
-  const connection = await instance.connect();
+  let connection = await instance.connect();
+  let heard = signal;
   const interrupt = () => connection.interrupt();
-  const close = () => {
-    signal.removeEventListener("abort", interrupt);
+  const disconnect = () => {
+    heard.removeEventListener("abort", interrupt);
     connection.closeSync();
+  };
+  const close = () => {
+    disconnect();
     instance.closeSync();
   };
   signal.addEventListener("abort", interrupt, { once: true });
@@ -59,6 +65,12 @@ export async function openDuckDb(options: DuckDbOptions, signal: AbortSignal): P
   return {
     all: async (sql) => (await (await connection.run(sql)).getRows()).map((row) => row.map(toDuckDbCell)),
     readRows: (sql, limits) => readRows(connection, reads, sql, limits),
+    async renew(next) {
+      disconnect();
+      connection = await instance.connect();
+      heard = next;
+      next.addEventListener("abort", interrupt, { once: true });
+    },
     [Symbol.dispose]: close,
   };
 }
@@ -73,7 +85,8 @@ function bounds(memoryMiB: number, threads: number): readonly (readonly [string,
     ["temp_directory", "''"],
     ["max_temp_directory_size", "'0B'"],
     ["preserve_insertion_order", "true"],
-    ["TimeZone", "'UTC'"],
+    // Of every connection, as the others are.
+    ["GLOBAL TimeZone", "'UTC'"],
   ];
 }
 

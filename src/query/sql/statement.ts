@@ -28,6 +28,9 @@ const TELLTALE = new Set([
   ...["query_to_xml", "query_to_xmlschema", "query_to_xml_and_xmlschema", "ts_stat", "ts_rewrite"],
 ]);
 
+/** Functions of DuckDB that run a query that is text; their names are those of columns, too. */
+const RUNS_TEXT = new Set(["query", "query_table", "json_execute_serialized_sql"]);
+
 /** Cuts a text into its statements; comments alone are none. */
 export function splitStatements(sql: string, dialect: Dialect): Statement[] {
   const statements: Statement[] = [];
@@ -77,8 +80,17 @@ export function readingStatement(sql: string, dialect: Dialect): Statement {
       suggestion: "Write the name itself.",
     });
   }
+  const runner = dialect === "duckdb" ? statement.tokens.find(isRunner) : undefined;
+  if (runner !== undefined) throw new ToolyardError("invalid_input", `${runner.text} may not be called here`);
   if (telltale !== undefined) throw new ToolyardError("invalid_input", `${telltale.text} may not be used here`);
   return statement;
+}
+
+/** Whether a function is called here that runs what it is given. */
+function isRunner({ kind, text }: Token, index: number, tokens: readonly Token[]): boolean {
+  const next = tokens[index + 1];
+  const isCalled = (kind === "word" || kind === "name") && next?.kind === "mark" && next.text === "(";
+  return isCalled && RUNS_TEXT.has(text.toLowerCase());
 }
 
 /** Whether a name begins here that says its letters by their numbers. */

@@ -8,14 +8,14 @@ const THREADS = 2;
 /** What the process needs beside what DuckDB counts. */
 const OWN_MIB = 192;
 
+/** How a file is opened for a job. */
+export function toDuckDbOptions(path: string, { memoryMiB }: ReaderLimits) {
+  return { path, memoryMiB: Math.max(64, memoryMiB - OWN_MIB), threads: THREADS };
+}
+
 /** Opens a DuckDB file to read. */
-export async function openDuckDbReader(
-  path: string,
-  { memoryMiB }: ReaderLimits,
-  signal: AbortSignal,
-): Promise<Reader> {
-  const options = { path, memoryMiB: Math.max(64, memoryMiB - OWN_MIB), threads: THREADS };
-  const database = await openDuckDb(options, signal);
+export async function openDuckDbReader(path: string, limits: ReaderLimits, signal: AbortSignal): Promise<Reader> {
+  const database = await openDuckDb(toDuckDbOptions(path, limits), signal);
   return {
     readRows: (sql, limits) => database.readRows(sql, limits),
     async explain(sql) {

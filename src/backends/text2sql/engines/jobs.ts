@@ -5,6 +5,7 @@ import type { CollectedRows, RowLimits } from "../../../query/row-collector.ts";
 import { quoteName } from "../../../query/sql/quote.ts";
 import { asksForOrder, readingStatement } from "../../../query/sql/statement.ts";
 import { compareRows, type Comparison } from "./compare.ts";
+import type { DuckDbKeeper } from "./duckdb-keeper.ts";
 import type { NamedTable, Reader, ReaderLimits, Target } from "./reader.ts";
 
 // What runs in the processes of the pool: everything here may hold its thread.
@@ -67,14 +68,21 @@ export interface FoundScore {
 }
 
 export const jobs = {
-  execute: ({ query, rows, ...on }: ExecuteJob, context: JobContext): Promise<CollectedRows> =>
-    withReader(on, context, (reader) => reader.readRows(query, rows)),
+  async execute({ query, rows, ...on }: ExecuteJob, context: JobContext): Promise<CollectedRows> {
+    const { target, limits } = on;
+    if (target.engine !== "duckdb") return withReader(on, context, (reader) => reader.readRows(query, rows));
+    keeper ??= import("./duckdb-keeper.ts").then(({ DuckDbKeeper }) => new DuckDbKeeper());
+    return (await keeper).readRows(target.path, { query, rows, limits, signal: context.signal });
+  },
   explain: ({ query, ...on }: ExplainJob, context: JobContext): Promise<string> =>
     withReader(on, context, (reader) => reader.explain(query)),
   schema: (job: SchemaJob, context: JobContext): Promise<FoundSchema> =>
     withReader(job, context, (reader) => readSchema(reader, job, context)),
   score,
 };
+
+/** Of this process; loaded by its first query of DuckDB. */
+let keeper: Promise<DuckDbKeeper> | undefined;
 
 async function withReader<T>(
   { target, limits }: OnDatabase,
