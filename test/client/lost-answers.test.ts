@@ -16,14 +16,14 @@ test("D10: a tool whose answer is lost on the way ran once, and the caller is to
 });
 
 test("D10: a call that was cut, and whose server is then gone, is told to have perhaps run", async () => {
-  let last: ScriptedServer | undefined;
+  const running: { server?: ScriptedServer } = {};
   await using server = await startScriptedServer((response, { path }) => {
     if (path === "/health") return sendJson(response, { status: "healthy", features: ["idempotency"] });
     // Nobody listens by the time that the call is sent again.
-    void last?.[Symbol.asyncDispose]();
+    void running.server?.[Symbol.asyncDispose]();
     response.destroy();
   });
-  last = server;
+  running.server = server;
   const client = new HttpServiceClient({ baseUrl: server.url, workerId: "w1", retryDelayMs: 50 });
   await client.health();
   const error: unknown = await client.call("counter:incr").catch((thrown: unknown) => thrown);
@@ -32,16 +32,16 @@ test("D10: a call that was cut, and whose server is then gone, is told to have p
 });
 
 test("D10: a streamed call whose server is gone after its first event is told to have perhaps run", async () => {
-  let last: ScriptedServer | undefined;
+  const running: { server?: ScriptedServer } = {};
   await using server = await startScriptedServer((response) => {
     response.writeHead(200, { "content-type": "text/event-stream", "toolyard-call-id": "c1" });
     response.write('id: c1:1\nevent: call.started\ndata: {"call_id":"c1","trace_id":"t","action":"counter:incr"}\n\n');
     setImmediate(() => {
-      void last?.[Symbol.asyncDispose]();
+      void running.server?.[Symbol.asyncDispose]();
       response.destroy();
     });
   });
-  last = server;
+  running.server = server;
   const client = new HttpServiceClient({ baseUrl: server.url, workerId: "w1", retryDelayMs: 50 });
   const read = async () => {
     for await (const event of client.streamUntyped("counter:incr", {}, { onDisconnect: "detach" }))
