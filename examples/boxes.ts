@@ -13,11 +13,11 @@ async function work(index: number): Promise<{ readonly box: string; readonly see
   const { sandbox_id: box, abilities } = await sandbox.execute("sandbox:info");
   if (!abilities.includes("files")) return { box, sees: "no files" };
   await sandbox.execute("file:write", { path: "/tmp/mine", content: `of worker ${index}` });
-  await sandbox.execute("bash:run", { command: "sleep 60", background: true });
+  await sandbox.execute("bash:run", { command: "sleep 600", background: true });
   // A command in the background has been started when the call answers, and may not be what it becomes yet.
-  const count = "n=$(grep -al '^sleep.60' /proc/[0-9]*/cmdline | wc -l)";
+  const count = "n=$(grep -al '^sleep.600' /proc/[0-9]*/cmdline | wc -l)";
   const look = await sandbox.execute("bash:run", {
-    command: `for i in 1 2 3 4 5 6 7 8 9; do ${count}; [ $n -gt 0 ] && break; sleep 0.1; done; cat /tmp/mine; echo $n`,
+    command: `until ${count}; [ $n -gt 0 ]; do sleep 0.1; done; cat /tmp/mine; echo $n`,
   });
   if (look.background) throw new Error("it ran in the background");
   process.stderr.write(".");

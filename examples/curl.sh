@@ -10,7 +10,7 @@ post /execute '{"worker_id":"w1","action":"code:run","params":{"language":"javas
 # A session of the worker's own: state lasts.
 post /api/v1/session/create '{"worker_id":"w1","resource_type":"code"}'
 post /execute '{"worker_id":"w1","action":"code:run","params":{"language":"javascript","code":"var n = 41"}}'
-post /execute '{"worker_id":"w1","action":"code.run","params":{"language":"javascript","code":"n + 1"},"timeout":5}'
+post /execute '{"worker_id":"w1","action":"code.run","params":{"language":"javascript","code":"n + 1"},"timeout":30}'
 post /api/v1/session/destroy '{"worker_id":"w1","resource_type":"code"}'
 
 # Several calls in one request, results in order.

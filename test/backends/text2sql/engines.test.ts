@@ -113,9 +113,9 @@ describe.each(Object.entries(ENGINES))("on %s", (engine, make) => {
   });
 
   test("interrupts a recursion that never ends, while the server goes on answering (D8)", async () => {
-    const endless = on("execute", { query: ENDLESS, timeout_ms: 1_500 });
+    const endless = on("execute", { query: ENDLESS, timeout_ms: 500 });
     expect((await server.get("/health")).status).toBe(200);
-    expect(await endless).toMatchObject({ failed: "timeout", outcome: "limit", limit: "timeout_ms", max: 1_500 });
+    expect(await endless).toMatchObject({ failed: "timeout", outcome: "limit", limit: "timeout_ms", max: 500 });
     expect(await on("execute", { query: "SELECT 1 AS one" })).toMatchObject({ rows: [[1]] });
   });
 
@@ -207,12 +207,13 @@ describe.each(Object.entries(ENGINES))("on %s", (engine, make) => {
       score: 0,
       predicted_error: { error: "invalid_input" },
     });
-    expect(await on("score", { predicted: ENDLESS, gold: good, timeout_ms: 1_500 })).toMatchObject({
+    // Of which the gold query, which is first, needs what a busy machine takes for it.
+    expect(await on("score", { predicted: ENDLESS, gold: good, timeout_ms: 4_000 })).toMatchObject({
       score: 0,
       predicted_error: { error: "timeout" },
     });
     expect(await on("score", { predicted: good, gold: "SELECT nope" })).toMatchObject({ failed: "business_failure" });
-    expect(await on("score", { predicted: good, gold: ENDLESS, timeout_ms: 1_000 })).toMatchObject({
+    expect(await on("score", { predicted: good, gold: ENDLESS, timeout_ms: 500 })).toMatchObject({
       failed: "timeout",
     });
   });
