@@ -365,6 +365,9 @@ describe("E11: a kept connection that the server closes as a request is on its w
     }
     expect(proxy.faults).toBeGreaterThanOrEqual(25);
     // The server keeps idle connections longer than the client's 30 s, so that this is rare.
+    const answer = await fetch(`${server.url}/health`);
+    const told = /timeout=(\d+)/.exec(answer.headers.get("keep-alive") ?? "")?.[1];
+    expect(Number(told) * 1_000).toBe(defaultHttpLimits.keepAliveTimeoutMs);
     expect(defaultHttpLimits.keepAliveTimeoutMs).toBeGreaterThan(30_000 + 15_000);
   });
 });
