@@ -12,7 +12,9 @@ let finished = 0;
 
 async function rollout(index: number): Promise<number> {
   await using sandbox = await Sandbox.open({ serverUrl: host.serverUrl, workerId: `rollout-${index}` });
-  await sandbox.createSession("code");
+  // Without its session each call would get a temporary one, and what is lost with those looks like the model's own failure.
+  const { status, sessions } = await sandbox.createSession("code");
+  if (status !== "success") throw new Error(`rollout ${index} has no session: ${JSON.stringify(sessions)}`);
   await sandbox.execute("code:run", { language: "javascript", code: `let state = ${index}` });
   for (let step = 0; step < STEPS; step += 1) {
     // `call` returns the envelope's facts in place of throwing: the harness wants the outcome.
