@@ -96,10 +96,10 @@ class CallPlan implements StreamPlan {
     this.callId ??= headers.get("toolyard-call-id") ?? undefined;
   }
 
-  resume(lastEventId: string | undefined): StreamRequest | undefined {
+  async resume(lastEventId: string | undefined): Promise<StreamRequest | undefined> {
     if (!this.#resumable) return undefined;
     // Under a key that the server keeps, a second sending gets what the first one comes to.
-    if (this.callId === undefined) return this.#transport.features.has("idempotency") ? this.first : undefined;
+    if (this.callId === undefined) return (await this.#transport.keepsKeys()) ? this.first : undefined;
     return {
       method: "GET",
       path: `/api/v1/calls/${encodeURIComponent(this.callId)}/stream`,

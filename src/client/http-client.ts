@@ -162,7 +162,7 @@ export class HttpServiceClient extends ServerClient {
     const { envelope, status } = await this.#post("/api/v1/execute/batch", toBatchBody(this.workerId, timed, options), {
       timeoutMs: batchWaitMs(timed),
       // Each call runs once under a key that the server makes of this one.
-      repeatable: this.transport.features.has("idempotency"),
+      repeatable: "keyed",
       headers: { "idempotency-key": randomUUID() },
       signal: options.signal,
     });
@@ -265,7 +265,7 @@ export class HttpServiceClient extends ServerClient {
     return this.#post("/api/v1/execute", body, {
       timeoutMs: callWaitMs(timeoutMs),
       // Under a key that the server keeps, a second sending gets the first one's answer.
-      repeatable: this.transport.features.has("idempotency"),
+      repeatable: "keyed",
       headers: { "idempotency-key": options.idempotencyKey ?? randomUUID() },
       signal: options.signal,
     });

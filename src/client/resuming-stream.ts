@@ -10,7 +10,7 @@ import type { Answer, StreamRequest, Transport } from "./transport.ts";
 export interface StreamPlan {
   readonly first: StreamRequest;
   /** The request that goes on after an event, or after none; `undefined` when that cannot be done. */
-  resume(lastEventId: string | undefined): StreamRequest | undefined;
+  resume(lastEventId: string | undefined): StreamRequest | undefined | Promise<StreamRequest | undefined>;
   /** Told of each stream that opens. */
   onOpen?(headers: Headers): void;
   /** Whether nothing follows the event. */
@@ -84,7 +84,7 @@ export async function* readResuming(
     }
     if (performance.now() - openedAt >= GOOD_MS) failures = 0;
     const unsent = lastEventId === undefined && findConnectFailure(cause) !== undefined;
-    const next = unsent ? request : plan.resume(lastEventId);
+    const next = unsent ? request : await plan.resume(lastEventId);
     if (next === undefined || failures >= maxRetries) {
       throw toFinalError(cause, request, transport.baseUrl, sent);
     }

@@ -105,7 +105,7 @@ export class ServerClient {
       throw new ProtocolError(answer.status, "GET", answer.url, JSON.stringify(answer.body));
     }
     const health = expectPlain<answers.HealthReport>(answer, "GET");
-    for (const feature of health.features ?? []) this.transport.features.add(feature);
+    this.transport.learn(health.features ?? []);
     return health;
   }
 

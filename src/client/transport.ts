@@ -5,6 +5,7 @@ import { ConnectionError } from "./errors/connection-error.ts";
 import { ProtocolError } from "./errors/protocol-error.ts";
 import { closeIdleConnections, type Fetch, nodeFetch } from "./node-fetch.ts";
 import { findConnectFailure, mayRepeat } from "./repeat.ts";
+import { QUICK_TIMEOUT_MS } from "./timeouts.ts";
 
 export interface TransportOptions {
   readonly baseUrl: string;
@@ -22,8 +23,8 @@ export interface Exchange {
   readonly body?: object;
   /** Milliseconds for one attempt; `false` waits as long as the connection lives. */
   readonly timeoutMs: number | false;
-  /** Whether sending it twice does no more than sending it once. */
-  readonly repeatable: boolean;
+  /** Whether sending it twice does no more than sending it once; `keyed` where that is so at a server that keeps idempotency keys. */
+  readonly repeatable: boolean | "keyed";
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   /** In place of the transport's own. */
@@ -67,8 +68,7 @@ const REPEAT_STATUSES = [429, 503];
 /** Sends requests to one server; every client made by `forWorker` shares it, with what it knows of the server. */
 export class Transport {
   readonly baseUrl: string;
-  /** What the server announced in `/health`; empty until it was asked. */
-  readonly features = new Set<string>();
+  #features: ReadonlySet<string> | undefined;
   readonly #ky: KyInstance;
   readonly #fetch: Fetch;
   readonly maxRetries: number;
@@ -88,6 +88,23 @@ export class Transport {
       },
       throwHttpErrors: (status) => REPEAT_STATUSES.includes(status),
     });
+  }
+
+  /** Takes note of what the server announced in `/health`. */
+  learn(features: readonly string[]): void {
+    this.#features = new Set(features);
+  }
+
+  /** Whether the server gives a call that is sent again under its key the first one's answer; asks it once, when that matters. */
+  async keepsKeys(signal?: AbortSignal): Promise<boolean> {
+    if (this.#features === undefined) {
+      const asking = { method: "GET", path: "/health", timeoutMs: QUICK_TIMEOUT_MS, repeatable: true, signal } as const;
+      // Who does not answer this either has shown nothing.
+      const answer = await this.exchange(asking).catch(() => undefined);
+      const features: unknown = answer?.status === 200 ? Reflect.get(Object(answer.body), "features") : undefined;
+      if (answer?.status === 200) this.learn(Array.isArray(features) ? features.map(String) : []);
+    }
+    return this.#features?.has("idempotency") === true;
   }
 
   /**
@@ -215,7 +232,12 @@ export class Transport {
       // Workers that failed together must not come back together.
       jitter: (delayMs: number) => delayMs * (0.5 + Math.random() / 2),
       // `undefined` lets ky go on to its own rules, which know Retry-After.
-      shouldRetry: ({ error }: { error: Error }) => (mayRepeat(error, exchange.repeatable) ? undefined : false),
+      shouldRetry: async ({ error }: { error: Error }) => {
+        const { repeatable, signal } = exchange;
+        if (mayRepeat(error, false)) return undefined;
+        if (repeatable === false || !mayRepeat(error, true)) return false;
+        return repeatable === true || (await this.keepsKeys(signal)) ? undefined : false;
+      },
     };
   }
 }
