@@ -8,7 +8,7 @@ async function isDone(promise: Promise<unknown>): Promise<boolean> {
     // oxlint-disable-next-line no-await-in-loop
     if ((await Promise.race([promise, Promise.resolve(pending)])) !== pending) return true;
     // oxlint-disable-next-line no-await-in-loop
-    await Promise.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
   }
   return false;
 }

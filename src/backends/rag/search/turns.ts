@@ -1,5 +1,5 @@
 /** How long a batch gives way at most: a search may be held up by what the batch itself holds, as the removal of a collection is. */
-const GIVES_WAY_MS = 50;
+const GIVES_WAY_MS = 200;
 
 /** The time from a search's call until it has searched. */
 export interface SearchTurn extends Disposable {
@@ -28,6 +28,8 @@ export class SearchTurns {
 
   /** Waits for the searches that have begun, but not for those that begin meanwhile: a batch gets on, too. */
   async giveWay(maxMs = GIVES_WAY_MS): Promise<void> {
+    // A call that has come is begun in the turn after it was read.
+    await new Promise((resolve) => setImmediate(resolve));
     if (this.#begun.size === 0) return;
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, maxMs);
