@@ -14,7 +14,7 @@ import { testServer, type TestServer } from "../kit/test-server.ts";
 
 const never = new AbortController().signal;
 /** What the catalogue asks for is two seconds; a busy machine is given more. */
-const TOLD_MS = 6_000;
+const TOLD_MS = 20_000;
 const python = (code: string) => ({ language: "python", code });
 
 async function open(): Promise<TestDeployment> {
@@ -166,16 +166,20 @@ describeLocal("a poisoned pool of local sandboxes", () => {
     const [killed = 0, frozen = 0] = listChildren().filter((pid) => !before.has(pid));
     // What bwrap started is the sandbox's first process, which answers.
     const [answering = 0] = listChildren(frozen);
+    const [dying = 0] = listChildren(killed);
     // Long enough that what they said before is not believed any more.
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     process.kill(answering, "SIGSTOP");
     process.kill(killed, "SIGKILL");
+    // It dies after what started it, and answers until then.
+    await expect.poll(() => isRunning(dying)).toBe(false);
     const instance = await runtime.create({}, never);
     const kernel = await instance.openKernel("python", never);
     const { stdout } = await kernel.run({ code: "print(1 + 1)", deadlineMs: 10_000 }, { signal: never });
     expect(stdout.text).toBe("2\n");
     await instance.stop();
-    await expect.poll(pool, { timeout: 30_000 }).toMatchObject({ evicted: 2 });
+    // A busy machine may keep a good one from answering in time, too.
+    await expect.poll(async () => (await pool())?.evicted, { timeout: 30_000 }).toBeGreaterThanOrEqual(2);
     await expect.poll(() => [killed, answering].some(isRunning), { timeout: 30_000 }).toBe(false);
   });
 });
@@ -197,11 +201,12 @@ describeDocker("a poisoned pool of containers", () => {
     const kernel = await instance.openKernel("python", never);
     const { stdout } = await kernel.run({ code: "print(1 + 1)", deadlineMs: 10_000 }, { signal: never });
     expect(stdout.text).toBe("2\n");
-    await expect.poll(pool).toMatchObject({ evicted: 2, starting: 0 });
-    expect((await pool())?.ready).toBeGreaterThanOrEqual(2);
+    // A busy machine may keep a good one from answering in time, too.
+    await expect.poll(async () => (await pool())?.evicted).toBeGreaterThanOrEqual(2);
+    await expect.poll(async () => (await pool())?.ready).toBeGreaterThanOrEqual(2);
     await instance.stop();
     const ids = async () => (await deployment.containers()).map(({ Id: id }) => id);
     await expect.poll(ids, { timeout: 30_000 }).not.toContain(frozen?.Id);
-    expect(await ids()).not.toContain(killed?.Id);
+    await expect.poll(ids, { timeout: 30_000 }).not.toContain(killed?.Id);
   });
 });

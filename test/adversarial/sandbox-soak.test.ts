@@ -81,13 +81,13 @@ const { available, reason } = await local.check(never);
 
 it.skipIf(!available)(
   `F12: ${CALLS} calls in sandboxes that come and go leave no files, processes or heap behind in local${available ? "" : ` (skipped: ${reason})`}`,
-  { timeout: 300_000 },
+  { timeout: 900_000 },
   () => soak(local),
 );
 
 it.skipIf(missingEngine !== null)(
   `F12: ${CALLS} calls in sandboxes that come and go leave no containers, files or heap behind in docker${missingEngine === null ? "" : ` (skipped: ${missingEngine})`}`,
-  { timeout: 300_000 },
+  { timeout: 900_000 },
   async () => {
     const deployment = await openDeployment();
     onTestFinished(() => deployment[Symbol.asyncDispose]());

@@ -78,11 +78,15 @@ describeDocker("a docker sandbox of an image without python3", () => {
     expect((await exec("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'sleep 99[0-9]'")).stdout.text).toBe("0\n");
   });
 
-  it("ends a command whose caller gives up", async () => {
+  it.each(["while it starts", "while it runs"])("ends a command whose caller gives up %s", async (moment) => {
     const abort = new AbortController();
-    const running = exec("sleep 994", {}, abort.signal);
-    setTimeout(() => abort.abort(), 200);
+    const running = exec("echo on > /tmp/on; sleep 994", {}, abort.signal);
+    const begun = async () => (await exec("cat /tmp/on")).stdout.text;
+    if (moment === "while it runs") await expect.poll(begun).toBe("on\n");
+    abort.abort();
     await expect(running).rejects.toMatchObject({ error: "cancelled" });
+    const count = "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'sleep 99[0-9]'";
+    expect((await exec(`rm -f /tmp/on; ${count}`)).stdout.text).toBe("0\n");
   });
 
   it("runs the commands of a code session, each in a shell of its own", async () => {

@@ -16,6 +16,8 @@ const KILL_ALL = "kill -9 -1";
 const KILL_MARKED =
   'n=0; while [ $n -lt 50 ]; do n=$((n+1)); f=; for p in /proc/[0-9]*; do if grep -q "$0" $p/environ 2>/dev/null; ' +
   'then kill -9 ${p#/proc/} 2>/dev/null && f=1; fi; done; [ -z "$f" ] && break; done';
+const BEGIN_LOOKS = 100;
+const BEGIN_LOOK_MS = 50;
 const NOT_RUNNABLE = 126;
 const NOT_FOUND = 127;
 const ENGINE_COMPLAINT = "OCI runtime exec failed";
@@ -52,7 +54,7 @@ export async function execInContainer(
     stdout: new ByteCapture(limit, (text) => onOutput?.("stdout", text)),
     stderr: new ByteCapture(limit, (text) => onOutput?.("stderr", text)),
   };
-  const stopped = await watch(place, stream, { mark, spec, signal, captures });
+  const stopped = await watch(place, { exec, stream }, { mark, spec, signal, captures });
   const call = { what: "asking how a command ended", deadlineMs: DEADLINES_MS.look };
   const { ExitCode: code } = await place.engine.call(call, (_docker, abortSignal) => exec.inspect({ abortSignal }));
   const killed = stopped !== null || code === SIGNALLED + SIGKILL;
@@ -132,7 +134,7 @@ async function open(
 /** Reads all that a command writes; resolves when it has ended, with why it was killed. */
 function watch(
   place: ExecPlace,
-  stream: Duplex,
+  { exec, stream }: { readonly exec: Docker.Exec; readonly stream: Duplex },
   options: {
     readonly mark: string;
     readonly spec: CommandSpec;
@@ -148,10 +150,12 @@ function watch(
       if (stopped !== null) return;
       stopped = why;
       // What survives holds the stream open; it is closed in any case.
-      killTree(place, mark).then(
-        () => stream.destroy(),
-        (error: unknown) => finish(() => reject(error)),
-      );
+      untilBegun(place, exec)
+        .then(() => killTree(place, mark))
+        .then(
+          () => stream.destroy(),
+          (error: unknown) => finish(() => reject(error)),
+        );
     };
     const timer = spec.timeoutMs === undefined ? undefined : setTimeout(() => stop("timeout"), spec.timeoutMs);
     const cancel = () => stop("cancelled");
@@ -161,7 +165,9 @@ function watch(
       stream.destroy();
       settle();
     };
-    signal.addEventListener("abort", cancel, { once: true });
+    // It may have fired while the engine started the command.
+    if (signal.aborted) cancel();
+    else signal.addEventListener("abort", cancel, { once: true });
     stream.on("data", (chunk: Buffer) => {
       try {
         demultiplexer.push(chunk);
@@ -173,6 +179,20 @@ function watch(
     stream.once("close", () => finish(() => resolve(stopped)));
     stream.once("end", () => finish(() => resolve(stopped)));
   });
+}
+
+/** Waits until there is something to kill: the engine answers before it has started a command. */
+async function untilBegun({ engine }: ExecPlace, exec: Docker.Exec): Promise<void> {
+  const call = { what: "asking whether a command has begun", deadlineMs: DEADLINES_MS.look };
+  for (let look = 0; look < BEGIN_LOOKS; look += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- one look after another
+    const { Pid: pid, ExitCode: code } = await engine.call(call, (_docker, abortSignal) =>
+      exec.inspect({ abortSignal }),
+    );
+    if (pid > 0 || code !== null) return;
+    // oxlint-disable-next-line no-await-in-loop
+    await new Promise((resolve) => setTimeout(resolve, BEGIN_LOOK_MS));
+  }
 }
 
 async function killTree({ engine, container, sh, running }: ExecPlace, mark: string): Promise<void> {
