@@ -165,6 +165,8 @@ export async function told<T>(work: () => Promise<T>): Promise<T> {
         details: { limit: "memory_mib" },
       });
     }
-    throw new ToolyardError("business_failure", message);
+    throw new ToolyardError("business_failure", message, {
+      suggestion: "Look which tables and columns there are, by get_schema or inspect_data, and change the query.",
+    });
   }
 }

@@ -14,6 +14,6 @@ export function caller(server: TestServer): Call {
     const { error, outcome } = body.meta ?? {};
     return error === undefined
       ? { ...body.data, outcome }
-      : { failed: error, outcome, message: body.message, ...body.data };
+      : { failed: error, outcome, message: body.message, suggestion: body.meta?.suggestion, ...body.data };
   };
 }

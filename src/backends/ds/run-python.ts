@@ -81,10 +81,14 @@ export async function runPython(
 ): Promise<Omit<RunPythonResult, "files" | "files_not_copied">> {
   if (code.trim() === "") throw new ToolyardError("invalid_input", "the code is empty");
   const endsAt = performance.now() + timeoutMs;
-  const run = (text: string): Promise<Ran> => {
+  const run = async (text: string): Promise<Ran> => {
     const leftMs = Math.max(1, Math.floor(endsAt - performance.now()));
     const params = { language: "python", kernel: KERNEL, code: text, timeout_ms: leftMs };
-    return sandbox.call("code:run", params, Ran);
+    try {
+      return await sandbox.call("code:run", params, Ran);
+    } catch (error) {
+      throw ToolyardError.is(error) && error.error === "timeout" ? withLimit(error, leftMs, timeoutMs) : error;
+    }
   };
   const libraries = Object.entries(LIBRARIES).filter(([name]) => new RegExp(`\\b${name}\\b`).test(code));
   await run(`${PREPARE}\n__toolyard_prepare(${JSON.stringify(libraries)})`);
@@ -102,6 +106,15 @@ export async function runPython(
     images: images.map(({ media_type: type, base64 }, index) => ({ type, base64, description: `Figure ${index + 1}` })),
   };
   return { ...facts, result: clip(toText(facts), maxCharacters) };
+}
+
+/** A timeout in the words of who set it: what was left of the time says nothing to them. */
+function withLimit(error: ToolyardError, leftMs: number, timeoutMs: number): ToolyardError {
+  const details = { ...error.details, timeout_ms: timeoutMs };
+  return new ToolyardError("timeout", error.message.replace(`${leftMs} ms`, `${timeoutMs} ms`), {
+    ...{ details, cause: error },
+    ...(error.suggestion !== undefined && { suggestion: error.suggestion }),
+  });
 }
 
 type Facts = Pick<RunPythonResult, "stdout" | "stderr" | "value" | "variables" | "error" | "images">;

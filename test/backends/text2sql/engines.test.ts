@@ -162,6 +162,7 @@ describe.each(Object.entries(ENGINES))("on %s", (engine, make) => {
     const wrong = await on("execute", { query: "SELECT nope FROM customers" });
     expect(wrong).toMatchObject({ failed: "business_failure", outcome: "tool_error" });
     expect(wrong["message"]).toContain("nope");
+    expect(wrong["suggestion"]).toContain("get_schema");
     expect(await on("explain", { query: "SELECT nope FROM customers" })).toMatchObject({ failed: "business_failure" });
   });
 

@@ -256,5 +256,8 @@ function toFailure(error: unknown): unknown {
     return new ToolyardError("upstream_failed", "the database's server cannot serve now", { details: { code } });
   }
   const position = "position" in error && typeof error.position === "string" ? ` (at character ${error.position})` : "";
-  return new ToolyardError("business_failure", `${error.message}${position}`, { details: { code } });
+  return new ToolyardError("business_failure", `${error.message}${position}`, {
+    details: { code },
+    suggestion: "Look which tables and columns there are, by get_schema, and change the query.",
+  });
 }

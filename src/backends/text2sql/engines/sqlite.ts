@@ -103,5 +103,8 @@ function toFailure(error: unknown, path: string): ToolyardError {
     return new ToolyardError("invalid_input", "one statement at a time, please");
   }
   if (error instanceof RangeError || error instanceof TypeError) return new ToolyardError("invalid_input", message);
-  return new ToolyardError("business_failure", message, { details: code === "" ? {} : { code } });
+  return new ToolyardError("business_failure", message, {
+    details: code === "" ? {} : { code },
+    suggestion: "Look which tables and columns there are, by get_schema, and change the query.",
+  });
 }
