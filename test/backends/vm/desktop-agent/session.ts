@@ -23,7 +23,7 @@ export async function startVmSession(
   config: Readonly<Record<string, unknown>> = {},
   sessionConfig: Readonly<Record<string, unknown>> = {},
 ) {
-  const backend = new VmBackend({ config: { quiet_ms: 50, settle_ms: 1_000, ...config }, runtimes });
+  const backend = new VmBackend({ config: { quiet_ms: 50, settle_ms: 1_000, ready_ms: 110_000, ...config }, runtimes });
   const { signal } = new AbortController();
   const request = { workerId: "w", tenant: "t", sessionId: "s", config: sessionConfig };
   const data = await backend.initialize(request, { resource: "vm", logger: quiet, signal });

@@ -36,7 +36,7 @@ describe.skipIf(missing !== null)("a desktop in a container", () => {
 
   const toBackend = (runtime: DockerRuntime, config: object = {}) =>
     new VmBackend({
-      config: { width: 800, height: 600, ...config },
+      config: { width: 800, height: 600, ready_ms: 110_000, ...config },
       runtimes: createRuntimeSelector({ order: ["docker"], runtimes: [runtime] }),
     });
   const toSession = (data: VmSession, config = {}): Session<VmSession> => ({
