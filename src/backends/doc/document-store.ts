@@ -5,6 +5,9 @@ import { ToolyardError } from "../../core/errors.ts";
 import { loadLibrary } from "../../documents/load-library.ts";
 import type { DocumentParts, Figure } from "./read-parts.ts";
 import type { Section } from "./outline.ts";
+import type { RankedDocument, TermCounts } from "./rank-sections.ts";
+import { countTerms } from "./section-terms.ts";
+import { TERMS_SCHEMA, TermTable } from "./term-table.ts";
 
 /** Whose documents they are. */
 export interface Owner {
@@ -12,25 +15,51 @@ export interface Owner {
   readonly workerId: string;
 }
 
-/** A document that is kept; its figures are read apart, since they are large. */
-export interface KeptDocument {
+/** What is told of a document without its text. */
+export interface DocumentFacts {
   readonly id: string;
   readonly title: string | null;
   readonly mediaType: string;
-  readonly text: string;
+  /** Length of its text in UTF-16 code units. */
+  readonly characters: number;
   readonly sections: readonly Section[];
   readonly tables: number;
   readonly figures: number;
 }
 
-interface Row {
+/** A document that is kept; its figures are read apart, since they are large. */
+export interface KeptDocument extends DocumentFacts {
+  readonly text: string;
+  /** Which taking in it is of, where its words have been counted. */
+  readonly generation: number | null;
+}
+
+/** What a worker may have. */
+export interface DocumentUsage {
+  readonly documents: number;
+  readonly characters: number;
+}
+
+/** What a search ranks by. */
+export interface Searched {
+  readonly documents: readonly (RankedDocument & { readonly generation: number })[];
+  /** For each of the words, in their order. */
+  readonly terms: readonly (readonly TermCounts[])[];
+}
+
+interface FactsRow {
   readonly id: string;
   readonly title: string | null;
   readonly media_type: string;
-  readonly text: string;
+  readonly characters: number;
   readonly sections: string;
   readonly tables: number;
   readonly figures: number;
+}
+
+interface Row extends FactsRow {
+  readonly text: string;
+  readonly generation: number | null;
 }
 
 const SCHEMA = `
@@ -45,101 +74,155 @@ const SCHEMA = `
     PRIMARY KEY (tenant, worker, document, number),
     FOREIGN KEY (tenant, worker, document) REFERENCES documents (tenant, worker, id) ON DELETE CASCADE
   ) STRICT, WITHOUT ROWID;
-  PRAGMA user_version = 1;
 `;
-const COLUMNS = "id, title, media_type, text, sections, tables, figures";
+/** Since version 2 words are counted once; what was taken in before is counted when it is first searched. */
+const COUNTED = `
+  ALTER TABLE documents ADD COLUMN generation INTEGER;
+  ALTER TABLE documents ADD COLUMN lengths TEXT;
+  ALTER TABLE documents ADD COLUMN characters INTEGER;
+  ${TERMS_SCHEMA}
+  PRAGMA user_version = 2;
+`;
+const FACTS = "id, title, media_type, coalesce(characters, length(text)) AS characters, sections, tables, figures";
 const MINE = "tenant = @tenant AND worker = @workerId";
+
+/** The file that is open, and its table of words. */
+interface Opened {
+  readonly database: Driver.Database;
+  readonly terms: TermTable;
+}
 
 /** Keeps each worker's documents in one file of the data folder, or in memory without one. */
 export class DocumentStore {
   readonly #folder: string | undefined;
-  #database: Promise<Driver.Database> | undefined;
+  #opened: Promise<Opened> | undefined;
 
   constructor(dataDir: string | undefined) {
     this.#folder = dataDir === undefined ? undefined : join(dataDir, "doc");
   }
 
-  /** Keeps a document in place of one of the same id. */
-  async put(owner: Owner, id: string, parts: DocumentParts): Promise<void> {
-    const database = await this.#open();
-    database.transaction(() => {
-      database.prepare(`DELETE FROM documents WHERE ${MINE} AND id = @id`).run({ ...owner, id });
-      const { title, mediaType, text, sections, tables, figures } = parts;
-      const row = {
-        ...owner,
-        id,
-        title,
-        mediaType,
-        text,
-        sections: JSON.stringify(sections),
-        tables,
-        figures: figures.length,
-      };
-      database
-        .prepare(
-          "INSERT INTO documents VALUES (@tenant, @workerId, @id, @title, @mediaType, @text, @sections, @tables, @figures)",
-        )
-        .run(row);
-      const insert = database.prepare(
-        "INSERT INTO figures VALUES (@tenant, @workerId, @id, @number, @media_type, @base64)",
-      );
-      for (const figure of figures) insert.run({ ...owner, id, ...figure });
-    })();
+  /**
+   * Keeps a document in place of one of the same id.
+   *
+   * @param check is told what its owner has beside it in the moment of its keeping, and throws where that is too much.
+   */
+  async put(owner: Owner, id: string, parts: DocumentParts, check?: (others: DocumentUsage) => void): Promise<void> {
+    const { database, terms } = await this.#open();
+    const { title, mediaType, text, sections, tables, figures } = parts;
+    const generation = await terms.write(parts.terms);
+    const row = {
+      ...{ ...owner, id, title, mediaType, text, tables, generation },
+      sections: JSON.stringify(sections),
+      figures: figures.length,
+      lengths: JSON.stringify(parts.terms.lengths),
+      characters: text.length,
+    };
+    let replaced: number | null = null;
+    try {
+      database.transaction(() => {
+        check?.(usageOf(database, owner, id));
+        replaced = generationOf(database, owner, id);
+        database.prepare(`DELETE FROM documents WHERE ${MINE} AND id = @id`).run({ ...owner, id });
+        database
+          .prepare(
+            `INSERT INTO documents (tenant, worker, id, title, media_type, text, sections, tables, figures, generation, lengths, characters)
+             VALUES (@tenant, @workerId, @id, @title, @mediaType, @text, @sections, @tables, @figures, @generation, @lengths, @characters)`,
+          )
+          .run(row);
+        const insert = database.prepare(
+          "INSERT INTO figures VALUES (@tenant, @workerId, @id, @number, @media_type, @base64)",
+        );
+        for (const figure of figures) insert.run({ ...owner, id, ...figure });
+      })();
+    } catch (error) {
+      await terms.drop(generation);
+      throw error;
+    }
+    if (replaced !== null) await terms.drop(replaced);
   }
 
   async get(owner: Owner, id: string): Promise<KeptDocument | undefined> {
-    const database = await this.#open();
-    const row = database.prepare(`SELECT ${COLUMNS} FROM documents WHERE ${MINE} AND id = @id`).get({ ...owner, id });
+    const { database } = await this.#open();
+    const query = `SELECT ${FACTS}, text, generation FROM documents WHERE ${MINE} AND id = @id`;
     // Of the columns that are named.
-    return row === undefined ? undefined : toDocument(row as Row);
+    const row = database.prepare(query).get({ ...owner, id }) as Row | undefined;
+    return row === undefined ? undefined : toDocument(row);
   }
 
   /** All of an owner's, by id. */
-  async list(owner: Owner): Promise<KeptDocument[]> {
-    const database = await this.#open();
-    const rows = database.prepare(`SELECT ${COLUMNS} FROM documents WHERE ${MINE} ORDER BY id`).all({ ...owner });
+  async all(owner: Owner): Promise<KeptDocument[]> {
+    const { database } = await this.#open();
+    const query = `SELECT ${FACTS}, text, generation FROM documents WHERE ${MINE} ORDER BY id`;
     // Of the columns that are named.
-    return (rows as Row[]).map(toDocument);
+    return (database.prepare(query).all({ ...owner }) as Row[]).map(toDocument);
+  }
+
+  /** What there is to tell of all of an owner's, by id. */
+  async list(owner: Owner): Promise<DocumentFacts[]> {
+    const { database } = await this.#open();
+    const rows = database.prepare(`SELECT ${FACTS} FROM documents WHERE ${MINE} ORDER BY id`).all({ ...owner });
+    // Of the columns that are named.
+    return (rows as FactsRow[]).map(toFacts);
+  }
+
+  /** Where words stand in an owner's documents: in those that are named, of which some may not be there, or in all. */
+  async search(owner: Owner, ids: readonly string[] | undefined, words: readonly string[]): Promise<Searched> {
+    const { database, terms } = await this.#open();
+    await this.#countOld({ database, terms }, owner);
+    const query = `SELECT id, generation, lengths FROM documents WHERE ${MINE} AND generation IS NOT NULL ORDER BY id`;
+    // Of the columns that are named.
+    const rows = database.prepare(query).all({ ...owner }) as { id: string; generation: number; lengths: string }[];
+    const documents = rows
+      .filter(({ id }) => ids === undefined || ids.includes(id))
+      .map(({ id, generation, lengths }) => ({ id, generation, lengths: toNumbers(lengths) }));
+    const found = words.map((word) =>
+      documents.flatMap(({ id, generation }) => {
+        const counts = terms.find(generation, word);
+        return counts === undefined ? [] : [{ id, counts }];
+      }),
+    );
+    return { documents, terms: found };
   }
 
   async delete(owner: Owner, id: string): Promise<boolean> {
-    const database = await this.#open();
-    return database.prepare(`DELETE FROM documents WHERE ${MINE} AND id = @id`).run({ ...owner, id }).changes > 0;
+    const { database, terms } = await this.#open();
+    const generation = generationOf(database, owner, id);
+    const { changes } = database.prepare(`DELETE FROM documents WHERE ${MINE} AND id = @id`).run({ ...owner, id });
+    if (generation !== null) await terms.drop(generation);
+    return changes > 0;
   }
 
   async figure(owner: Owner, document: string, number: number): Promise<Figure | undefined> {
-    const database = await this.#open();
+    const { database } = await this.#open();
     const query = `SELECT number, media_type, base64 FROM figures WHERE ${MINE} AND document = @document AND number = @number`;
     // Of the columns that are named.
     return database.prepare(query).get({ ...owner, document, number }) as Figure | undefined;
   }
 
-  /** How many an owner has, and of how many characters, without one. */
-  async usage(owner: Owner, without: string): Promise<{ readonly documents: number; readonly characters: number }> {
-    const database = await this.#open();
-    const query = `SELECT count(*) AS documents, coalesce(sum(length(text)), 0) AS characters FROM documents WHERE ${MINE} AND id <> @without`;
-    return database.prepare(query).get({ ...owner, without }) as { documents: number; characters: number };
+  /** What an owner has without one document. */
+  async usage(owner: Owner, without: string): Promise<DocumentUsage> {
+    return usageOf((await this.#open()).database, owner, without);
   }
 
   async close(): Promise<void> {
-    const database = await this.#database;
-    this.#database = undefined;
-    database?.close();
+    const opened = await this.#opened;
+    this.#opened = undefined;
+    opened?.database.close();
   }
 
-  #open(): Promise<Driver.Database> {
-    this.#database ??= this.#connect().catch((error: unknown) => {
+  #open(): Promise<Opened> {
+    this.#opened ??= this.#connect().catch((error: unknown) => {
       // The next call tries again: a full disk need not stay full.
-      this.#database = undefined;
+      this.#opened = undefined;
       if (ToolyardError.is(error)) throw error;
       throw new ToolyardError("dependency_failed", "the file that documents are kept in cannot be opened", {
         cause: error,
       });
     });
-    return this.#database;
+    return this.#opened;
   }
 
-  async #connect(): Promise<Driver.Database> {
+  async #connect(): Promise<Opened> {
     const { default: Sqlite } = await loadLibrary("better-sqlite3", () => import("better-sqlite3"));
     if (this.#folder !== undefined) mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const database = new Sqlite(this.#folder === undefined ? ":memory:" : join(this.#folder, "documents.sqlite"), {
@@ -148,10 +231,57 @@ export class DocumentStore {
     database.pragma("journal_mode = WAL");
     database.pragma("foreign_keys = ON");
     database.exec(SCHEMA);
-    return database;
+    if (Number(database.pragma("user_version", { simple: true })) < 2) database.exec(`BEGIN; ${COUNTED} COMMIT`);
+    return { database, terms: new TermTable(database) };
+  }
+
+  /** Counts the words of what an earlier version took in. */
+  async #countOld({ database, terms }: Opened, owner: Owner): Promise<void> {
+    const old = database.prepare(`SELECT id FROM documents WHERE ${MINE} AND generation IS NULL`).pluck();
+    for (const id of old.all({ ...owner }).map(String)) {
+      // oxlint-disable-next-line no-await-in-loop -- one after another: each holds the thread for a while
+      const document = await this.get(owner, id);
+      if (document === undefined || document.generation !== null) continue;
+      const { text, sections } = document;
+      const counted = countTerms(text, sections);
+      // oxlint-disable-next-line no-await-in-loop
+      const generation = await terms.write(counted);
+      const facts = { generation, lengths: JSON.stringify(counted.lengths), characters: text.length };
+      const { changes } = database
+        .prepare(
+          `UPDATE documents SET generation = @generation, lengths = @lengths, characters = @characters
+           WHERE ${MINE} AND id = @id AND generation IS NULL`,
+        )
+        .run({ ...owner, id, ...facts });
+      // oxlint-disable-next-line no-await-in-loop
+      if (changes === 0) await terms.drop(generation);
+    }
   }
 }
 
-function toDocument({ media_type: mediaType, sections, ...row }: Row): KeptDocument {
-  return { ...row, mediaType, sections: JSON.parse(sections) };
+function usageOf(database: Driver.Database, owner: Owner, without: string): DocumentUsage {
+  const query = `SELECT count(*) AS documents, coalesce(sum(coalesce(characters, length(text))), 0) AS characters FROM documents WHERE ${MINE} AND id <> @without`;
+  // Of the columns that are named.
+  return database.prepare(query).get({ ...owner, without }) as DocumentUsage;
 }
+
+function generationOf(database: Driver.Database, owner: Owner, id: string): number | null {
+  const query = `SELECT generation FROM documents WHERE ${MINE} AND id = @id`;
+  const found: unknown = database
+    .prepare(query)
+    .pluck()
+    .get({ ...owner, id });
+  return typeof found === "number" ? found : null;
+}
+
+function toFacts({ id, title, media_type: mediaType, characters, sections, tables, figures }: FactsRow): DocumentFacts {
+  return { id, title, mediaType, characters, sections: JSON.parse(sections), tables, figures };
+}
+
+function toDocument(row: Row): KeptDocument {
+  const { text, generation } = row;
+  return { ...toFacts(row), characters: text.length, text, generation };
+}
+
+/** As this store has written them. */
+const toNumbers = (json: string): readonly number[] => JSON.parse(json);

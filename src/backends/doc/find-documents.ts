@@ -11,17 +11,27 @@ export interface DocumentChoice {
 export async function findDocuments(
   store: DocumentStore,
   owner: Owner,
-  { document, seed_path: seedPath }: DocumentChoice,
+  choice: DocumentChoice,
 ): Promise<KeptDocument[]> {
-  const names = [...[document ?? []].flat(), ...(seedPath === undefined ? [] : [seedPath])];
-  if (names.length === 0) return store.list(owner);
+  const names = namesOf(choice);
+  if (names === undefined) return store.all(owner);
   return Promise.all(
-    [...new Set(names)].map(async (id) => {
+    names.map(async (id) => {
       const found = await store.get(owner, id);
-      if (found !== undefined) return found;
-      throw new ToolyardError("unknown_name", `there is no document "${id}"`, {
-        suggestion: "doc:list names those that there are; doc:ingest takes in another.",
-      });
+      if (found === undefined) throw unknownDocument(id);
+      return found;
     }),
   );
+}
+
+/** The ids that a call names, each once; `undefined` where it means all. */
+export function namesOf({ document, seed_path: seedPath }: DocumentChoice): readonly string[] | undefined {
+  const names = new Set([...[document ?? []].flat(), ...(seedPath === undefined ? [] : [seedPath])]);
+  return names.size === 0 ? undefined : [...names];
+}
+
+export function unknownDocument(id: string): ToolyardError {
+  return new ToolyardError("unknown_name", `there is no document "${id}"`, {
+    suggestion: "doc:list names those that there are; doc:ingest takes in another.",
+  });
 }

@@ -6,7 +6,7 @@ import { workerOf } from "../../core/worker-of.ts";
 import { runReader } from "../../documents/reader-pool.ts";
 import type { ProcessPool } from "../../processes/process-pool.ts";
 import type { DocConfig } from "./config.ts";
-import type { DocumentStore, KeptDocument, Owner } from "./document-store.ts";
+import type { DocumentFacts, DocumentStore, DocumentUsage, Owner } from "./document-store.ts";
 import { type DocumentParts, isHeavy, readParts, type ReadPartsOptions } from "./read-parts.ts";
 import { DeleteParams, IngestParams } from "./schemas.ts";
 
@@ -45,14 +45,22 @@ export class LibraryTools {
     const parts = isHeavy(document) ? await this.#readApart(document, context) : await readParts(document);
     const owner = toOwner(context);
     const key = id ?? name?.replaceAll("#", "-") ?? createHash("sha256").update(content).digest("hex").slice(0, 16);
-    const { documents, characters } = await this.#store.usage(owner, key);
-    const { max_documents: maxDocuments, max_text_mib: maxMib } = config;
-    if (documents >= maxDocuments) throw tooMuch(`there are ${documents} already`, "max_documents", maxDocuments);
-    if (characters + parts.text.length > maxMib * MIB)
-      throw tooMuch("their texts together are too long", "max_text_mib", maxMib);
+    const check = ({ documents, characters }: DocumentUsage): void => {
+      const { max_documents: maxDocuments, max_text_mib: maxMib } = config;
+      if (documents >= maxDocuments) throw tooMuch(`there are ${documents} already`, "max_documents", maxDocuments);
+      if (characters + parts.text.length > maxMib * MIB)
+        throw tooMuch("their texts together are too long", "max_text_mib", maxMib);
+    };
+    check(await this.#store.usage(owner, key));
     context.signal.throwIfAborted();
-    await this.#store.put(owner, key, { ...parts, title: title ?? parts.title });
-    const kept = { ...parts, id: key, title: title ?? parts.title, figures: parts.figures.length };
+    await this.#store.put(owner, key, { ...parts, title: title ?? parts.title }, check);
+    const facts = {
+      id: key,
+      title: title ?? parts.title,
+      characters: parts.text.length,
+      figures: parts.figures.length,
+    };
+    const kept = { ...parts, ...facts };
     return {
       ...describe(kept),
       charset: parts.charset,
@@ -95,13 +103,13 @@ export function toOwner({ tenant, workerId }: ToolContext): Owner {
 }
 
 /** A document without its text. */
-export function describe({ id, title, mediaType, text, sections, tables, figures }: KeptDocument) {
+export function describe({ id, title, mediaType, characters, sections, tables, figures }: DocumentFacts) {
   const pages = sections.filter(({ page }) => page !== null).length;
   return {
     document: id,
     title,
     media_type: mediaType,
-    characters: text.length,
+    characters,
     sections: sections.length,
     pages: pages === 0 ? null : pages,
     tables,
@@ -110,7 +118,7 @@ export function describe({ id, title, mediaType, text, sections, tables, figures
 }
 
 /** A document's sections by their ids. */
-export function toOutlineView({ id, sections }: Pick<KeptDocument, "id" | "sections">) {
+export function toOutlineView({ id, sections }: Pick<DocumentFacts, "id" | "sections">) {
   return sections.map((section) => ({
     section_id: `${id}#${section.id}`,
     title: section.title,

@@ -6,6 +6,7 @@ import { openMarkdown } from "../../documents/to-markdown.ts";
 import { checkUnpackedSize } from "../../documents/unpacked-size.ts";
 import { readXlsx } from "../../documents/xlsx.ts";
 import { findTables, type Section, toOutline } from "./outline.ts";
+import { countTerms, type SectionTerms } from "./section-terms.ts";
 
 /** A picture in a document. */
 export interface Figure {
@@ -27,7 +28,11 @@ export interface DocumentParts {
   readonly figures: readonly Figure[];
   /** Pictures that were left out for their size or their number. */
   readonly figuresLeftOut: number;
+  readonly terms: SectionTerms;
 }
+
+/** A document in its parts, before its words are counted. */
+export type UncountedParts = Omit<DocumentParts, "terms">;
 
 /** What is kept of a document's pictures. */
 export interface FigureLimits {
@@ -46,7 +51,10 @@ const OFFICE = "application/vnd.openxmlformats-officedocument";
 const HTML = "text/html";
 const TITLE = /<title[^>]*>([^<]{1,1000})<\/title>/i;
 
-type PartsReader = (content: Uint8Array, limits: FigureLimits) => Promise<DocumentParts>;
+/** Bytes or characters of a text whose words take a while to count. */
+const LONG_TEXT = 256 * 1024;
+
+type PartsReader = (content: Uint8Array, limits: FigureLimits) => Promise<UncountedParts>;
 const READERS: Readonly<Record<string, PartsReader>> = {
   "application/pdf": async (content, limits) => (await import("./pdf/read-pdf.ts")).readPdf(content, limits),
   [`${OFFICE}.wordprocessingml.document`]: readWord,
@@ -56,11 +64,16 @@ const READERS: Readonly<Record<string, PartsReader>> = {
 /** Whether reading a document holds a thread for as long as its content pleases. */
 export function isHeavy(options: ReadPartsOptions): boolean {
   const type = typeOf(options);
-  return type === HTML || READERS[type ?? ""] !== undefined;
+  return type === HTML || READERS[type ?? ""] !== undefined || options.content.length > LONG_TEXT;
 }
 
 /** @throws ToolyardError `invalid_input`, `limit_exceeded`, `dependency_failed` */
 export async function readParts(options: ReadPartsOptions): Promise<DocumentParts> {
+  const parts = await readUncounted(options);
+  return { ...parts, terms: countTerms(parts.text, parts.sections) };
+}
+
+async function readUncounted(options: ReadPartsOptions): Promise<UncountedParts> {
   const { content, name, mediaType } = options;
   const type = typeOf(options);
   if (type === HTML) return readPage(content, mediaType);
@@ -76,7 +89,7 @@ function typeOf({ content, name, mediaType }: ReadPartsOptions): string | undefi
   return named ?? (typeof content === "string" ? undefined : sniffMediaType(content));
 }
 
-async function readPage(content: string | Uint8Array, mediaType: string | undefined): Promise<DocumentParts> {
+async function readPage(content: string | Uint8Array, mediaType: string | undefined): Promise<UncountedParts> {
   const { text: html, charset } = decodeText(content, { mediaType, markup: true });
   const toMarkdown = await openMarkdown();
   const text = (await readWith("HTML page", () => toMarkdown(html))).toWellFormed();
@@ -84,12 +97,12 @@ async function readPage(content: string | Uint8Array, mediaType: string | undefi
   return { ...toParts(text, title === undefined ? null : toMarkdown(`<p>${title}</p>`), HTML), charset };
 }
 
-async function readWorkbook(content: Uint8Array): Promise<DocumentParts> {
+async function readWorkbook(content: Uint8Array): Promise<UncountedParts> {
   const { text, marks } = await readXlsx(content);
   return toParts(text, null, `${OFFICE}.spreadsheetml.sheet`, toOutline(text, "plain", marks));
 }
 
-async function readWord(content: Uint8Array, { maxFigures, maxFigureBytes }: FigureLimits): Promise<DocumentParts> {
+async function readWord(content: Uint8Array, { maxFigures, maxFigureBytes }: FigureLimits): Promise<UncountedParts> {
   const { default: mammoth } = await loadLibrary("mammoth", () => import("mammoth"));
   const bytes = Buffer.from(content);
   checkUnpackedSize(bytes);
@@ -119,7 +132,7 @@ function toParts(
   title: string | null,
   mediaType: string,
   sections: readonly Section[] = toOutline(text, "markdown", []),
-): DocumentParts {
+): UncountedParts {
   const tables = findTables(text).length;
   return {
     title: title ?? titleOf(sections),

@@ -2,7 +2,7 @@ import { loadLibrary, readWith } from "../../../documents/load-library.ts";
 import { ERRORS_ONLY } from "../../../documents/pdf.ts";
 import type { Mark } from "../../../documents/read-document.ts";
 import { findTables, toOutline } from "../outline.ts";
-import type { DocumentParts, FigureLimits } from "../read-parts.ts";
+import type { UncountedParts, FigureLimits } from "../read-parts.ts";
 import { readBookmarks } from "./bookmarks.ts";
 import { FigureShelf, MAX_PIXELS } from "./figure-shelf.ts";
 import type { TextRun } from "./page-layout.ts";
@@ -10,7 +10,7 @@ import { readDrawing } from "./page-drawing.ts";
 import { type PlacedFigure, writePage } from "./page-text.ts";
 
 /** Reads a PDF by its pages, with the tables that stand on them as Markdown and its pictures as figures. */
-export async function readPdf(content: Uint8Array, limits: FigureLimits): Promise<DocumentParts> {
+export async function readPdf(content: Uint8Array, limits: FigureLimits): Promise<UncountedParts> {
   const { getDocumentProxy, getResolvedPDFJS } = await loadLibrary("unpdf", () => import("unpdf"));
   return readWith("PDF", async () => {
     // A copy, since the reader takes the bytes for itself.
