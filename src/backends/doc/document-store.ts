@@ -78,8 +78,9 @@ const SCHEMA = `
 /** Since version 2 words are counted once; what was taken in before is counted when it is first searched. */
 const COUNTED = `
   ALTER TABLE documents ADD COLUMN generation INTEGER;
-  ALTER TABLE documents ADD COLUMN lengths TEXT;
   ALTER TABLE documents ADD COLUMN characters INTEGER;
+  -- A search and an opening go by this, since columns behind a text are reached through all of its pages.
+  CREATE INDEX documents_by_generation ON documents (tenant, worker, id, generation);
   ${TERMS_SCHEMA}
   PRAGMA user_version = 2;
 `;
@@ -114,7 +115,6 @@ export class DocumentStore {
       ...{ ...owner, id, title, mediaType, text, tables, generation },
       sections: JSON.stringify(sections),
       figures: figures.length,
-      lengths: JSON.stringify(parts.terms.lengths),
       characters: text.length,
     };
     let replaced: number | null = null;
@@ -125,8 +125,8 @@ export class DocumentStore {
         database.prepare(`DELETE FROM documents WHERE ${MINE} AND id = @id`).run({ ...owner, id });
         database
           .prepare(
-            `INSERT INTO documents (tenant, worker, id, title, media_type, text, sections, tables, figures, generation, lengths, characters)
-             VALUES (@tenant, @workerId, @id, @title, @mediaType, @text, @sections, @tables, @figures, @generation, @lengths, @characters)`,
+            `INSERT INTO documents (tenant, worker, id, title, media_type, text, sections, tables, figures, generation, characters)
+             VALUES (@tenant, @workerId, @id, @title, @mediaType, @text, @sections, @tables, @figures, @generation, @characters)`,
           )
           .run(row);
         const insert = database.prepare(
@@ -169,12 +169,12 @@ export class DocumentStore {
   async search(owner: Owner, ids: readonly string[] | undefined, words: readonly string[]): Promise<Searched> {
     const { database, terms } = await this.#open();
     await this.#countOld({ database, terms }, owner);
-    const query = `SELECT id, generation, lengths FROM documents WHERE ${MINE} AND generation IS NOT NULL ORDER BY id`;
+    const query = `SELECT id, generation FROM documents WHERE ${MINE} AND generation IS NOT NULL ORDER BY id`;
     // Of the columns that are named.
-    const rows = database.prepare(query).all({ ...owner }) as { id: string; generation: number; lengths: string }[];
+    const rows = database.prepare(query).all({ ...owner }) as { id: string; generation: number }[];
     const documents = rows
       .filter(({ id }) => ids === undefined || ids.includes(id))
-      .map(({ id, generation, lengths }) => ({ id, generation, lengths: toNumbers(lengths) }));
+      .map(({ id, generation }) => ({ id, generation, lengths: terms.lengths(generation) }));
     const found = words.map((word) =>
       documents.flatMap(({ id, generation }) => {
         const counts = terms.find(generation, word);
@@ -246,13 +246,12 @@ export class DocumentStore {
       const counted = countTerms(text, sections);
       // oxlint-disable-next-line no-await-in-loop
       const generation = await terms.write(counted);
-      const facts = { generation, lengths: JSON.stringify(counted.lengths), characters: text.length };
       const { changes } = database
         .prepare(
-          `UPDATE documents SET generation = @generation, lengths = @lengths, characters = @characters
+          `UPDATE documents SET generation = @generation, characters = @characters
            WHERE ${MINE} AND id = @id AND generation IS NULL`,
         )
-        .run({ ...owner, id, ...facts });
+        .run({ ...owner, id, generation, characters: text.length });
       // oxlint-disable-next-line no-await-in-loop
       if (changes === 0) await terms.drop(generation);
     }
@@ -282,6 +281,3 @@ function toDocument(row: Row): KeptDocument {
   const { text, generation } = row;
   return { ...toFacts(row), characters: text.length, text, generation };
 }
-
-/** As this store has written them. */
-const toNumbers = (json: string): readonly number[] => JSON.parse(json);

@@ -8,6 +8,15 @@ export const TERMS_SCHEMA = `
     generation INTEGER NOT NULL, term TEXT NOT NULL, counts TEXT NOT NULL, PRIMARY KEY (generation, term)
   ) STRICT, WITHOUT ROWID;
 `;
+/** The lengths of the sections stand under a word that no text has, so that every generation has a row. */
+const LENGTHS = "";
+/** Each generation that has rows, by one look into the index for each. */
+const GENERATIONS = `
+  WITH RECURSIVE found (generation) AS (
+    SELECT min(generation) FROM terms
+    UNION ALL SELECT (SELECT min(generation) FROM terms WHERE generation > found.generation) FROM found
+    WHERE generation IS NOT NULL
+  ) SELECT generation FROM found WHERE generation IS NOT NULL`;
 /** Words that are written or dropped in one turn of the event loop. */
 const AT_ONCE = 2_000;
 
@@ -19,19 +28,20 @@ export class TermTable {
   constructor(database: Driver.Database) {
     this.#database = database;
     // What a taking in that was cut short had written.
-    database.exec("DELETE FROM terms WHERE generation NOT IN (SELECT generation FROM documents WHERE generation > 0)");
-    this.#lastGeneration = Number(database.prepare("SELECT coalesce(max(generation), 0) FROM documents").pluck().get());
+    const kept = "SELECT generation FROM documents WHERE generation IS NOT NULL";
+    database.exec(`DELETE FROM terms WHERE generation IN (${GENERATIONS} AND generation NOT IN (${kept}))`);
+    this.#lastGeneration = Number(database.prepare("SELECT coalesce(max(generation), 0) FROM terms").pluck().get());
   }
 
   /** Writes the words of one taking in, and tells its generation. */
-  async write({ counts }: SectionTerms): Promise<number> {
+  async write({ lengths, counts }: SectionTerms): Promise<number> {
     this.#lastGeneration += 1;
     const generation = this.#lastGeneration;
     const insert = this.#database.prepare("INSERT INTO terms VALUES (?, ?, ?)");
     const write = this.#database.transaction((rows: readonly (readonly [string, readonly number[]])[]) => {
       for (const [term, found] of rows) insert.run(generation, term, JSON.stringify(found));
     });
-    const rows = [...counts];
+    const rows = [[LENGTHS, lengths] as const, ...counts];
     try {
       for (let at = 0; at < rows.length; at += AT_ONCE) {
         write(rows.slice(at, at + AT_ONCE));
@@ -57,6 +67,11 @@ export class TermTable {
     } catch {
       // The document is as its caller wants it.
     }
+  }
+
+  /** The words of each section of what was taken in under a generation. */
+  lengths(generation: number): readonly number[] {
+    return this.find(generation, LENGTHS) ?? [];
   }
 
   /** Where a word stands in what was taken in under a generation. */

@@ -37,7 +37,7 @@ it("keeps no words of what was replaced, deleted or refused, and finds nothing b
   expect((await docs.call("ingest", { id: "c", text: "# Four\nbirch" })).meta.error).toBe("limit_exceeded");
   expect((await docs.call("search", { key_words: "copper" })).data.results).toEqual([]);
   expect((await docs.call("search", { key_words: "zinc" })).data.results).toMatchObject([{ section_id: "a#1" }]);
-  expect(count(dataDir, "terms")).toBe(4);
+  expect(count(dataDir, "terms WHERE term <> ''")).toBe(4);
   await docs.call("delete", { document: ["a", "b"] });
   expect(count(dataDir, "terms")).toBe(0);
 });
@@ -50,7 +50,7 @@ it("takes no more documents than a worker may have, however many come at once", 
   );
   expect(answers.filter(({ code }) => code === 0)).toHaveLength(3);
   expect(count(dataDir, "documents")).toBe(3);
-  expect(count(dataDir, "terms")).toBe(6);
+  expect(count(dataDir, "terms WHERE term <> ''")).toBe(6);
 });
 
 it("counts the words of what an earlier version took in, and drops what a taking in left that was cut short", async () => {
