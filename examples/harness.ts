@@ -11,7 +11,7 @@ const counts = { ok: 0, tool_error: 0, limit: 0, infra_error: 0, rejected: 0 };
 let finished = 0;
 
 async function rollout(index: number): Promise<number> {
-  await using sandbox = await Sandbox.open({ serverUrl: host.serverUrl, workerId: `rollout-${index}` });
+  await using sandbox = host.forWorker(`rollout-${index}`);
   // Without its session each call would get a temporary one, and what is lost with those looks like the model's own failure.
   const { status, sessions } = await sandbox.createSession("code");
   if (status !== "success") throw new Error(`rollout ${index} has no session: ${JSON.stringify(sessions)}`);
